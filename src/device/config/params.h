@@ -1,0 +1,78 @@
+// What a launch hands to a kernel: plain data, laid out alike for host and NVRTC. Strides count elements; the last dimension is contiguous.
+#pragma once
+#include "attention/band.h"
+#include "config/spec.h"
+
+namespace speedlight {
+
+struct alignas(64) TensorMap {
+  u64 opaque[16];  // a CUtensorMap
+};
+
+// (batch, seqlen, heads, dim); element (b, s, h, d) is at data + b * batch + s * row + h * head + d.
+struct StridedTensor {
+  void* data;
+  i64 batch, row, head;
+};
+
+struct AttentionShape {
+  i32 batch, heads_q, heads_kv, seqlen_q, seqlen_k;  // heads_q is a multiple of heads_kv; lengths are below 2^30
+};
+
+struct ForwardParams {
+  TensorMap k_map, v_map;        // Copy::bulk only: rank 4 (dim, seqlen_k, heads_kv, batch), box 64 x keys, 128-byte swizzle, zero fill
+  StridedTensor q, k, v, out;    // q, k, v in the Spec's dtype; out too, or fp32 when out_fp32
+  float* lse;                    // (batch, heads_q, seqlen_q), natural log; may be null
+  AttentionShape shape;
+  Window window;
+  float scale_log2;              // softmax scale times log2(e)
+  i32 q_tiles;                   // ceil(seqlen_q / rows)
+  i32 head_group;                // this many (batch, head) pairs walk their query tiles together; divides batch * heads_q
+  bool out_fp32;
+  bool k_map_batch, k_map_head, v_map_batch, v_map_head;  // false: that dimension is broadcast, its coordinate is 0
+};
+
+// Shared by preprocess, main and postprocess.
+struct BackwardParams {
+  StridedTensor q, k, v, dout;   // in the Spec's dtype
+  StridedTensor out;             // the forward's output, fp32 when out_fp32
+  StridedTensor dq, dk, dv;      // data null: not wanted; fp32 when the flag says so
+  const float* lse;              // (batch, heads_q, seqlen_q), natural log, as the forward wrote it
+  const float* dlse;             // the same shape; may be null
+  float* row_lse2;               // workspace (batch, heads_q, rows_padded): LSE in base 2, +inf where P must be 0
+  float* row_delta;              // workspace (batch, heads_q, rows_padded): dLSE - delta
+  float* dq_accumulator;         // workspace, DqLayout tiles; null when dq is not wanted
+  AttentionShape shape;
+  Window window;
+  float scale, scale_log2;
+  i32 q_tiles, k_tiles;          // ceil(seqlen_q / rows), ceil(seqlen_k / keys) of the main kernel's tile
+  i32 rows_padded;               // q_tiles * rows
+  bool out_fp32, dq_fp32, dk_fp32, dv_fp32;
+};
+
+struct PackJob {
+  StridedTensor from, to;
+  i64 batch, rows, heads;
+  i32 dim;
+  i32 first_block;  // blocks [first_block, next job's first_block) copy this tensor
+};
+struct PackParams {
+  static constexpr int max_jobs = 5;
+  PackJob jobs[max_jobs];
+  i32 count;
+};
+
+// Float64 attention for tests. All arrays contiguous: (batch, seqlen, heads, dim) or (batch, heads, seqlen_q).
+struct ReferenceParams {
+  StridedTensor q, k, v, dout;   // in the Spec's dtype, any strides
+  const float* dlse;             // may be null
+  double *out, *lse, *delta, *dq, *dk, *dv;
+  double *bound_dq, *bound_dk, *bound_dv;  // per element: the c of the error bound (docs: DESIGN section 5)
+  AttentionShape shape;
+  Window window;
+  i32 head_dim;
+  double scale;
+  bool plain;                    // false: float64. true: the same with fp32 scores and softmax, P and dS rounded to the dtype
+};
+
+}  // namespace speedlight

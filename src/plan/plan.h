@@ -1,0 +1,50 @@
+// plan: a pure function of (Problem, card facts, tuned tables) to a list of launches. No GPU, no global, no environment.
+#pragma once
+#include <string>
+#include <vector>
+#include "config/params.h"
+#include "plan/facts.h"
+#include "plan/kernel.h"
+#include "problem/problem.h"
+
+namespace speedlight {
+
+// Scratch memory of a plan; offsets in bytes from the workspace pointer, each a multiple of 256. Size 0: not used.
+struct WorkspaceLayout {
+  struct Region { i64 offset = 0, bytes = 0; };
+  Region packed_q, packed_k, packed_v, packed_out, packed_dout, packed_dq, packed_dk, packed_dv;
+  Region row_lse2, row_delta, dq_accumulator;
+  i64 total = 0;
+};
+
+enum class Step : u8 { pack_inputs, forward, preprocess, backward, postprocess, unpack_outputs };
+
+struct PlannedLaunch {
+  Step step;
+  KernelConfig config;
+  u32 grid = 0;           // one-dimensional
+  i32 threads = 0;
+  i64 shared = 0;         // dynamic bytes
+  std::string reason;     // why this config: the table row's text
+};
+
+struct Plan {
+  Pass pass = Pass::forward;
+  Problem problem;
+  DeviceFacts card;
+  std::vector<PlannedLaunch> launches;   // in order; empty when there is nothing to compute (outputs are then filled by memset in launch)
+  WorkspaceLayout workspace;
+  double flops = 0;                      // 4 * B * Hq * D * (visible query-key pairs), times 2.5 in backward
+  double roofline_seconds = 0;           // max(flops / mma peak, bytes / bandwidth) on `card`
+};
+
+// The largest head dims, tiles etc. come from the tuned tables of card.target. `force` overrides the main kernel's tuning (tests, tune).
+Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force = nullptr);
+Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force = nullptr);
+
+std::string explain(const Plan& plan);   // for people; `speedlight explain --json` prints the same facts from the struct
+
+// Every config that ships compiled for a target, from the tuned tables: the bundle's recipes.
+std::vector<KernelConfig> shipped_configs(int target);
+
+}  // namespace speedlight
