@@ -1,0 +1,37 @@
+# Everything Speedlight builds on. All of it is linked statically or is headers only; CUDA and NVRTC are opened at run time.
+find_package(Threads REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
+
+# fmt, header only.
+find_path(SPEEDLIGHT_FMT_INCLUDE fmt/format.h REQUIRED)
+add_library(speedlight_fmt INTERFACE)
+target_compile_definitions(speedlight_fmt INTERFACE FMT_HEADER_ONLY)
+
+# zstd, static.
+find_path(SPEEDLIGHT_ZSTD_INCLUDE zstd.h REQUIRED)
+find_library(SPEEDLIGHT_ZSTD_LIBRARY NAMES libzstd.a REQUIRED)
+add_library(speedlight_zstd INTERFACE)
+target_link_libraries(speedlight_zstd INTERFACE ${SPEEDLIGHT_ZSTD_LIBRARY})
+
+# Headers of the driver and NVRTC, types and constants only (wheels unpacked by `make setup`).
+set(SPEEDLIGHT_CUDA_INCLUDES ${SPEEDLIGHT_DEPS}/nvidia/cuda_runtime/include ${SPEEDLIGHT_DEPS}/nvidia/cuda_nvrtc/include)
+foreach(header cuda_runtime/include/cuda.h cuda_nvrtc/include/nvrtc.h)
+  if(NOT EXISTS ${SPEEDLIGHT_DEPS}/nvidia/${header})
+    message(FATAL_ERROR "${SPEEDLIGHT_DEPS}/nvidia/${header} is missing: run `make setup`, or give -DSPEEDLIGHT_DEPS=<folder with nvidia/>")
+  endif()
+endforeach()
+
+if(SPEEDLIGHT_TOOLS OR SPEEDLIGHT_TESTS)
+  find_package(nlohmann_json 3.10 REQUIRED)
+endif()
+if(SPEEDLIGHT_TOOLS)
+  find_package(CLI11 REQUIRED)
+endif()
+if(SPEEDLIGHT_TESTS)
+  if(CMAKE_CROSSCOMPILING)  # Debian's GoogleTest sources, built for the target
+    add_subdirectory(/usr/src/googletest/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+    add_library(GTest::gtest_main ALIAS gtest_main)
+  else()
+    find_package(GTest REQUIRED)
+  endif()
+endif()

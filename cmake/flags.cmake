@@ -1,0 +1,11 @@
+# Flags of our own code; dependencies come in as SYSTEM headers.
+add_library(speedlight_flags INTERFACE)
+target_compile_options(speedlight_flags INTERFACE -Wall -Wextra)
+if(SPEEDLIGHT_WERROR)
+  target_compile_options(speedlight_flags INTERFACE -Werror)
+endif()
+if(SPEEDLIGHT_SANITIZE)
+  set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
+  target_compile_options(speedlight_flags INTERFACE ${sanitizers})
+  target_link_options(speedlight_flags INTERFACE ${sanitizers})
+endif()
