@@ -26,7 +26,10 @@ std::span<const DeviceFacts> known_cards();                            // rtx509
 std::optional<DeviceFacts> find_card(std::string_view name);
 int target_for(int capability);                                        // same major, highest shipped minor not above; else the capability
 
-// Blocks of a kernel that one SM holds.
+// Bytes of shared memory that a block may have on every card that the target serves; 48 KiB for a target that is not shipped.
+i64 shared_limit(int target);
+
+// Blocks of a kernel that one SM holds; `dynamic_shared` without the bytes that the system reserves. 0: the kernel does not fit at all.
 int blocks_per_sm(const DeviceFacts& card, int threads, int registers, i64 dynamic_shared);
 
 }  // namespace speedlight

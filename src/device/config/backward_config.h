@@ -13,8 +13,8 @@ enum class BackwardSchedule : u8 {
 
 struct BackwardTuning {
   BackwardSchedule schedule = BackwardSchedule::single;
-  u16 keys = 128;      // kv rows a block (n)
   u16 rows = 64;       // query rows a tile (m)
+  u16 keys = 128;      // kv rows a block (n)
   u8 warps = 4;        // single: each owns keys / warps kv rows; split: keys / (warps / 2)
   u8 chunks = 1;       // single: the query tile's scores are formed in this many pieces (fewer registers)
   u8 q_stages = 1;     // 1 or 2
