@@ -158,6 +158,11 @@ void fields(V& v, T& c) {
   v.flag("backward", c.backward);
 }
 
+template <class V, Is<CeilingConfig> T>
+void fields(V& v, T& c) {
+  v.word("dtype", c.dtype);
+}
+
 // What belongs to a kernel as a whole.
 template <class C>
 struct KernelText;
@@ -184,6 +189,10 @@ struct KernelText<PackConfig> {
 template <>
 struct KernelText<ReferenceConfig> {
   static constexpr std::string_view tag = "ref", type = "ReferenceConfig", entry = "reference", params = "ReferenceParams";
+};
+template <>
+struct KernelText<CeilingConfig> {
+  static constexpr std::string_view tag = "ceiling", type = "CeilingConfig", entry = "ceiling", params = "CeilingParams";
 };
 
 }  // namespace speedlight::plan
