@@ -43,16 +43,6 @@ int target_for(int capability) {
   return found ? best : capability;
 }
 
-i64 shared_limit(int target) {
-  switch (target) {
-    case 80: return 163 * kib;
-    case 86:
-    case 120: return 99 * kib;
-    case 90: return 227 * kib;
-    default: return 48 * kib;
-  }
-}
-
 int blocks_per_sm(const DeviceFacts& card, int threads, int registers, i64 dynamic_shared) {
   // Registers are handed out to warps, 256 at a time; each of the SM's four quarters holds a quarter of them and whole warps only.
   constexpr int warp = 32, granule = 256, quarters = 4;

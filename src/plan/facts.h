@@ -26,8 +26,11 @@ std::span<const DeviceFacts> known_cards();                            // rtx509
 std::optional<DeviceFacts> find_card(std::string_view name);
 int target_for(int capability);                                        // same major, highest shipped minor not above; else the capability
 
-// Bytes of shared memory that a block may have on every card that the target serves; 48 KiB for a target that is not shipped.
-i64 shared_limit(int target);
+// Shared memory of the smallest card that a target serves: bytes a block may have, and bytes an SM has. 48 KiB where the target is not shipped.
+constexpr i64 shared_limit(int target) {
+  return 1024 * (target == 80 ? 163 : target == 90 ? 227 : target == 86 || target == 120 ? 99 : 48);
+}
+constexpr i64 shared_of_sm(int target) { return shared_limit(target) + 1024; }
 
 // Blocks of a kernel that one SM holds; `dynamic_shared` without the bytes that the system reserves. 0: the kernel does not fit at all.
 int blocks_per_sm(const DeviceFacts& card, int threads, int registers, i64 dynamic_shared);

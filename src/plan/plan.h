@@ -6,6 +6,7 @@
 #include "plan/facts.h"
 #include "plan/kernel.h"
 #include "problem/problem.h"
+#include "problem/tensors.h"
 
 namespace speedlight {
 
@@ -17,6 +18,12 @@ struct WorkspaceLayout {
   i64 total = 0;
 };
 
+// A tensor that a packing step copies (inputs: into workspace; outputs: out of it), and the first of the blocks that do so.
+struct PackCopy {
+  Operand operand;
+  i32 first_block = 0;
+};
+
 enum class Step : u8 { pack_inputs, forward, preprocess, backward, postprocess, unpack_outputs };
 
 struct PlannedLaunch {
@@ -26,19 +33,28 @@ struct PlannedLaunch {
   i32 threads = 0;
   i64 shared = 0;         // dynamic bytes
   std::string reason;     // why this config: the table row's text
+  std::vector<PackCopy> copies;  // pack_inputs and unpack_outputs only: one PackJob each, in this order, all of config.element_bytes
+};
+
+// How the main kernel's tiles cover the problem: what ForwardParams and BackwardParams carry under the same names.
+struct Geometry {
+  i32 q_tiles = 0, k_tiles = 0;   // k_tiles, rows_padded: backward only
+  i32 rows_padded = 0;
+  i32 head_group = 1;             // forward only
 };
 
 struct Plan {
   Pass pass = Pass::forward;
   Problem problem;
   DeviceFacts card;
-  std::vector<PlannedLaunch> launches;   // in order; empty when there is nothing to compute (outputs are then filled by memset in launch)
+  std::vector<PlannedLaunch> launches;   // in order; empty when no output has an element. They write every element of every output
+  Geometry geometry;
   WorkspaceLayout workspace;
   double flops = 0;                      // 4 * B * Hq * D * (visible query-key pairs), times 2.5 in backward
   double roofline_seconds = 0;           // max(flops / mma peak, bytes / bandwidth) on `card`
 };
 
-// The largest head dims, tiles etc. come from the tuned tables of card.target. `force` overrides the main kernel's tuning (tests, tune).
+// Both validate the problem first. Tiles etc. come from the tuned tables of card.target. `force` overrides the main kernel's tuning (tests, tune).
 Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force = nullptr);
 Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force = nullptr);
 

@@ -54,7 +54,7 @@ struct PackJob {
   StridedTensor from, to;
   i64 batch, rows, heads;
   i32 dim;
-  i32 first_block;  // blocks [first_block, next job's first_block) copy this tensor
+  i32 first_block;  // blocks [first_block, next job's first_block or the grid's end) copy this tensor, each every n-th piece: any n is right
 };
 struct PackParams {
   static constexpr int max_jobs = 5;
