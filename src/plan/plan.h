@@ -5,6 +5,7 @@
 #include "config/params.h"
 #include "plan/facts.h"
 #include "plan/kernel.h"
+#include "plan/prepared.h"
 #include "problem/problem.h"
 #include "problem/tensors.h"
 
@@ -52,6 +53,7 @@ struct Plan {
   WorkspaceLayout workspace;
   double flops = 0;                      // 4 * B * Hq * D * (visible query-key pairs), times 2.5 in backward
   double roofline_seconds = 0;           // max(flops / mma peak, bytes / bandwidth) on `card`
+  PreparedSlots prepared;                // filled by gpu::prepare
 };
 
 // Both validate the problem first. Tiles etc. come from the tuned tables of card.target. `force` overrides the main kernel's tuning (tests, tune).

@@ -74,12 +74,14 @@ struct PackConfig {
   static constexpr i32 threads() { return 256; }
 };
 
-// Float64 attention, forward and backward, for tests: one block a row.
+// Float64 attention for tests, one warp a row. Forward: batch * heads_q * seqlen_q rows; backward, which reads forward's results: as many query
+// rows, then batch * heads_kv * seqlen_k key rows.
 struct ReferenceConfig {
   Spec spec;
   bool backward = false;
   constexpr bool operator==(const ReferenceConfig&) const = default;
   static constexpr i32 threads() { return 128; }
+  static constexpr i32 block_rows() { return threads() / 32; }
 };
 
 }  // namespace speedlight

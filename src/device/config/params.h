@@ -66,13 +66,14 @@ struct PackParams {
 struct ReferenceParams {
   StridedTensor q, k, v, dout;   // in the Spec's dtype, any strides
   const float* dlse;             // may be null
-  double *out, *lse, *delta, *dq, *dk, *dv;
+  double *out, *lse, *delta, *dq, *dk, *dv;  // the forward kernel writes out, lse and, given dout, delta; the backward kernel reads them
   double *bound_dq, *bound_dk, *bound_dv;  // per element: the c of the error bound (docs: DESIGN section 5)
   AttentionShape shape;
   Window window;
   i32 head_dim;
   double scale;
-  bool plain;                    // false: float64. true: the same with fp32 scores and softmax, P and dS rounded to the dtype
+  bool plain;                    // false: float64. true: the same with fp32 scores and softmax, P and dS rounded to the dtype,
+  bool out_fp32, dq_fp32, dk_fp32, dv_fp32;  // and results to the dtype, or to fp32 where the flag says so
 };
 
 }  // namespace speedlight
