@@ -7,4 +7,4 @@ target_include_directories(speedlight PUBLIC $<BUILD_INTERFACE:${CMAKE_SOURCE_DI
 target_link_libraries(speedlight PRIVATE speedlight_flags $<BUILD_INTERFACE:speedlight_core> speedlight_fmt)
 target_link_options(speedlight PRIVATE -Wl,--exclude-libs,ALL -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/exports.map
                     -Wl,--as-needed $<$<NOT:$<BOOL:${SPEEDLIGHT_SANITIZE}>>:-Wl,--no-undefined>)
-include(cmake/package.cmake)
+include(cmake/package.cmake OPTIONAL)
