@@ -1,0 +1,76 @@
+// cp.async groups and bulk tensor copies.
+#include <cstring>
+
+#include "core/machine.h"
+#include "tensor_map.h"
+
+namespace speedlight::emulator {
+namespace {
+
+void land(Thread& thread, const AsyncCopy& c) {
+  void* to = shared_write(thread, c.to, 16);
+  if (c.from) std::memcpy(to, c.from, 16);
+  else std::memset(to, 0, 16);
+}
+
+}  // namespace
+
+void cp_async(u32 to, const void* from, bool valid) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  ++machine->counts.cp_async;
+  const AsyncCopy copy{to, valid ? global_read(from, 16) : nullptr, self().site};
+  shared_write(self(), to, 16);
+  if (machine->config.landing == Landing::at_once) land(self(), copy);
+  else self().open.push_back(copy);
+}
+void cp_async_commit() {
+  SPEEDLIGHT_EMULATOR_SITE();
+  self().groups.push_back(std::move(self().open));
+  self().open.clear();
+}
+void cp_async_wait(u32 pending) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  auto& groups = self().groups;
+  while (groups.size() > pending) {
+    for (const AsyncCopy& c : groups.front()) land(self(), c);
+    groups.pop_front();
+  }
+}
+
+// The pieces of 16 bytes of the box, where the 128-byte swizzle puts them: the 16-byte chunk's index in its 128-byte row is XORed with the
+// row's address bits 7 to 9.
+void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i32 batch, u32 barrier) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  const DecodedMap m = decode(map);
+  if (m.magic != DecodedMap::expected) fault("bulk copy: the tensor map was not made by the emulator's make_tensor_map");
+  if (to % 128) fault("bulk copy to shared byte " + std::to_string(i64(to) - shared_base) + ": must be 128-byte aligned");
+  if (barrier % 8) fault("bulk copy: its mbarrier is not 8-byte aligned");
+  const u32 row_bytes = m.box_dim * m.element_bytes;
+  BulkCopy copy{barrier, row_bytes * m.box_rows, {}};
+  for (u32 r = 0; r < m.box_rows; ++r)
+    for (u32 chunk = 0; chunk < row_bytes / 16; ++chunk) {
+      const u32 linear = to + r * row_bytes + chunk * 16;
+      const i64 at[4] = {dim + i64(chunk) * 16 / m.element_bytes, i64(row) + r, head, batch};
+      bool inside = true;
+      for (i32 i = 0; i < 4; ++i) inside &= at[i] >= 0 && at[i] < m.size[i];
+      const u8* from = inside ? m.base + at[0] * m.element_bytes + at[1] * m.stride[1] + at[2] * m.stride[2] + at[3] * m.stride[3] : nullptr;
+      copy.pieces.push_back({linear ^ ((linear >> 7 & 7) << 4), from ? global_read(from, 16) : nullptr, self().site});
+      shared_write(self(), copy.pieces.back().to, 16);
+    }
+  ++machine->counts.bulk_copies;
+  machine->counts.bulk_bytes += copy.bytes;
+  self().warp->block->bulk.push_back(std::move(copy));
+  if (machine->config.landing == Landing::at_once) land_bulk(*self().warp->block);
+}
+void fence_proxy_async() { SPEEDLIGHT_EMULATOR_SITE(); }
+
+bool land_bulk(Block& block) {
+  if (block.bulk.empty()) return false;
+  const BulkCopy copy = std::move(block.bulk.front());
+  block.bulk.pop_front();
+  for (const AsyncCopy& piece : copy.pieces) land(block.threads[0], piece);
+  complete_transaction(block, copy.barrier, copy.bytes);
+  return true;
+}
+
+}  // namespace speedlight::emulator

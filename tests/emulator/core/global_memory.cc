@@ -1,0 +1,146 @@
+// Registered global memory: which bytes are elements, which were written.
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "core/machine.h"
+#include "memory.h"
+
+namespace speedlight::emulator {
+namespace {
+
+enum Flag : u8 { inside = 1, written = 2 };
+
+struct Tensor {
+  int id;
+  std::string name;
+  std::uintptr_t base;
+  Access access;
+  std::vector<u8> flags;  // one a byte
+};
+
+// By address of the last byte, so that lower_bound finds the region that may hold an address.
+std::multimap<std::uintptr_t, Tensor>& tensors() {
+  static std::multimap<std::uintptr_t, Tensor> all;
+  return all;
+}
+int next_id = 0;
+
+
+void enter(Tensor t) {
+  if (t.access == Access::output)
+    for (std::size_t i = 0; i < t.flags.size(); ++i)
+      if (t.flags[i] & inside) *reinterpret_cast<u8*>(t.base + i) = 0xff;
+  if (t.access != Access::output)
+    for (u8& f : t.flags) f |= f & inside ? written : 0;
+  if (t.flags.empty()) return;
+  const std::uintptr_t last = t.base + t.flags.size() - 1;
+  tensors().emplace(last, std::move(t));
+}
+
+std::string place(const Tensor& t, std::uintptr_t at) { return t.name + " + " + std::to_string(i64(at) - i64(t.base)) + " bytes"; }
+
+// The flags of the bytes, in the tensor that holds them all. Inputs may overlap (views of one buffer): any that holds them will do.
+u8* check(const void* p, u32 bytes, const char* verb, Tensor** found) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  if (at % bytes) fault(std::string(verb) + " of " + std::to_string(bytes) + " bytes of global memory is misaligned");
+  std::string near;
+  for (auto i = tensors().lower_bound(at); i != tensors().end(); ++i) {
+    Tensor& t = i->second;
+    if (at < t.base) continue;
+    u8* flags = &t.flags[at - t.base];
+    bool good = at - t.base + bytes <= t.flags.size();
+    for (u32 b = 0; good && b < bytes; ++b) good = flags[b] & inside;
+    if (good) {
+      *found = &t;
+      return flags;
+    }
+    near = place(t, at) + " is between or past its elements";
+  }
+  if (near.empty()) {
+    for (auto& [last, t] : tensors())
+      if (at > last && at - last < 65536) near = place(t, at) + " is past its end";
+    for (auto& [last, t] : tensors())
+      if (at < t.base && t.base - at < 65536) near = place(t, at) + " is before its start";
+  }
+  fault(std::string(verb) + " of " + std::to_string(bytes) + " bytes of global memory out of range: " + (near.empty() ? "no registered tensor is near" : near));
+}
+
+}  // namespace
+
+Region::Region(std::string name, const void* data, i64 bytes, Access access) : id_(next_id++) {
+  enter({id_, std::move(name), reinterpret_cast<std::uintptr_t>(data), access, std::vector<u8>(data ? bytes : 0, inside)});
+}
+
+Region::Region(std::string name, const StridedTensor& s, i32 element_bytes, i64 batch, i64 rows, i64 heads, i64 dim, Access access)
+    : id_(next_id++) {
+  Tensor t{id_, std::move(name), reinterpret_cast<std::uintptr_t>(s.data), access, {}};
+  if (s.data && batch * rows * heads * dim > 0) {
+    t.flags.resize(((batch - 1) * s.batch + (rows - 1) * s.row + (heads - 1) * s.head + dim) * element_bytes, 0);
+    for (i64 b = 0; b < batch; ++b)
+      for (i64 r = 0; r < rows; ++r)
+        for (i64 h = 0; h < heads; ++h) std::memset(&t.flags[(b * s.batch + r * s.row + h * s.head) * element_bytes], inside, dim * element_bytes);
+  }
+  enter(std::move(t));
+}
+
+Region::~Region() {
+  for (auto i = tensors().begin(); i != tensors().end(); ++i)
+    if (i->second.id == id_) {
+      tensors().erase(i);
+      return;
+    }
+}
+
+i64 Region::unwritten() const {
+  i64 n = 0;
+  for (auto& [last, t] : tensors())
+    if (t.id == id_)
+      for (u8 f : t.flags) n += f == inside;
+  return n;
+}
+i64 Region::first_unwritten() const {
+  for (auto& [last, t] : tensors())
+    if (t.id == id_)
+      for (std::size_t i = 0; i < t.flags.size(); ++i)
+        if (t.flags[i] == inside) return i64(i);
+  return -1;
+}
+
+const void* global_read(const void* p, u32 bytes) {
+  Tensor* t;
+  const u8* flags = check(p, bytes, "load", &t);
+  for (u32 b = 0; b < bytes; ++b)
+    if (!(flags[b] & written)) fault("load of " + place(*t, reinterpret_cast<std::uintptr_t>(p) + b) + ", which nothing wrote");
+  return p;
+}
+void* global_write(void* p, u32 bytes) {
+  Tensor* t;
+  u8* flags = check(p, bytes, "store", &t);
+  if (t->access == Access::input) fault("store to " + place(*t, reinterpret_cast<std::uintptr_t>(p)) + ", an input");
+  for (u32 b = 0; b < bytes; ++b) flags[b] |= written;
+  return p;
+}
+
+void global_load(const void* from, void* to, u32 bytes) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  std::memcpy(to, global_read(from, bytes), bytes);
+}
+void global_store(void* to, const void* from, u32 bytes) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  std::memcpy(global_write(to, bytes), from, bytes);
+}
+void global_add(float* to, const float* values, u32 count) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  global_read(to, count * 4);
+  global_write(to, count * 4);
+  for (u32 i = 0; i < count; ++i) to[i] += values[i];
+}
+void global_add(double* to, double value) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  global_read(to, 8);
+  global_write(to, 8);
+  *to += value;
+}
+
+}  // namespace speedlight::emulator

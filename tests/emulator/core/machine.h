@@ -1,0 +1,135 @@
+// The state of the emulated machine: the launch, its resident blocks, their warps and threads.
+#pragma once
+#include <deque>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "core/fiber.h"
+#include "core/hooks.h"
+#include "launch.h"
+
+namespace speedlight::emulator {
+
+struct Block;
+struct Warp;
+
+enum class Operation : u8 { none, mma, ldmatrix, ldmatrix_transposed, stmatrix, shuffle_xor, broadcast, any, sync_warp };
+
+// Why a thread does not run.
+enum class Wait : u8 { nothing, collective, block_barrier, named_barrier, mbarrier, finished };
+
+// A copy that has been issued and has not landed yet.
+struct AsyncCopy {
+  u32 to = 0;
+  const void* from = nullptr;  // null: zeros
+  const void* site = nullptr;
+};
+
+struct Thread : Identity {
+  Fiber fiber;
+  Warp* warp = nullptr;
+  Wait wait = Wait::nothing;
+  u32 wait_on = 0;                    // named barrier's number, or mbarrier's address
+  u32 wait_parity = 0;
+  const void* site = nullptr;         // the code address of its last machine operation
+  std::vector<AsyncCopy> open;        // cp.async not committed yet
+  std::deque<std::vector<AsyncCopy>> groups;  // committed, oldest first
+};
+
+// What the lanes bring to a collective operation and take from it.
+struct Slot {
+  float d[4];
+  u32 a[4], b[2];
+};
+
+struct Warp {
+  Block* block = nullptr;
+  Thread* lanes = nullptr;
+  i32 index = 0;
+  u32 ready = 0;      // lanes that can run
+  u32 arrived = 0;    // lanes that wait in `operation`
+  Operation operation = Operation::none;
+  u32 operand = 0;    // what all lanes must agree on (shuffle mask, source lane)
+  Slot slots[32];
+};
+
+struct NamedBarrier {
+  i32 expected = 0, arrived = 0;
+  std::vector<Thread*> waiting;
+};
+
+struct MBarrier {
+  u32 address = 0;
+  u32 arrivals = 0;    // a phase
+  i64 pending = 0;     // arrivals still missing in this phase
+  i64 transaction = 0; // bytes expected less bytes landed
+  u64 phase = 0;       // phases completed
+  std::vector<Thread*> waiting;
+};
+
+// A bulk copy under way: rows of the box, already addressed.
+struct BulkCopy {
+  u32 barrier = 0;
+  u32 bytes = 0;
+  std::vector<AsyncCopy> pieces;  // 16 bytes each
+};
+
+struct Block {
+  u32 index = 0;
+  i32 slot = 0;                     // which of the resident blocks
+  i32 threads_left = 0;
+  std::vector<Thread> threads;
+  std::vector<Warp> warps;
+  std::vector<u8> shared;           // from shared_base
+  std::vector<u8> written;          // one flag a 4-byte word
+  NamedBarrier barriers[16];        // 0 is the block's own
+  std::deque<MBarrier> mbarriers;
+  std::deque<BulkCopy> bulk;        // not landed
+};
+
+struct Launch {
+  Config config;
+  u32 grid = 0;
+  i32 threads = 0;
+  i32 shared_bytes = 0;
+  void (*call)(const void*) = nullptr;
+  const void* kernel = nullptr;
+  std::vector<Block> resident;
+  std::vector<u32> order;           // of blocks
+  u32 next = 0;                     // in `order`
+  std::mt19937_64 random;
+  Fiber main;
+  Thread* current = nullptr;        // null: the scheduler runs
+  Counts counts;
+  std::string fault;                // the report; not empty: the launch ends
+};
+
+extern Launch* machine;             // the launch that runs
+inline Thread& self() { return *machine->current; }
+
+// scheduler.cc
+void block_on(Wait why, u32 on = 0, u32 parity = 0);  // leaves the current thread until wake()
+void wake(Thread& thread);
+void preemption_point();                              // other warps may go first now
+
+// report.cc: ends the launch with a message that names kernel, block, thread and source lines.
+[[noreturn]] void fault(const std::string& what);
+std::string describe_site(const void* site);
+
+// shared_memory.cc: range, alignment and initialisation of a shared access by `thread`.
+void* shared_read(Thread& thread, u32 address, u32 bytes);
+void* shared_write(Thread& thread, u32 address, u32 bytes);
+
+// async.cc
+bool land_bulk(Block& block);        // lands the oldest bulk copy; false: none
+void complete_transaction(Block& block, u32 barrier, u32 bytes);
+
+// global_memory.cc
+const void* global_read(const void* p, u32 bytes);
+void* global_write(void* p, u32 bytes);
+
+// Every hook starts with this: remembers where the kernel is.
+#define SPEEDLIGHT_EMULATOR_SITE() (::speedlight::emulator::self().site = __builtin_return_address(0))
+
+}  // namespace speedlight::emulator

@@ -1,0 +1,43 @@
+// Fault reports: who, where, what.
+#include <dlfcn.h>
+
+#include <cstdio>
+
+#include "core/machine.h"
+
+namespace speedlight::emulator {
+
+void throw_or_leave(const std::string& report);  // scheduler.cc
+
+// The source lines of a code address, innermost first, through addr2line (binutils); "" where that finds nothing.
+std::string describe_site(const void* site) {
+  Dl_info info;
+  if (!site || !dladdr(site, &info) || !info.dli_fname) return "";
+  char command[512];
+  const auto offset = reinterpret_cast<std::uintptr_t>(site) - reinterpret_cast<std::uintptr_t>(info.dli_fbase) - 1;
+  std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", info.dli_fname, std::size_t(offset));
+  std::string text;
+  if (FILE* pipe = popen(command, "r")) {
+    char line[512];
+    while (std::fgets(line, sizeof line, pipe)) {
+      const std::string s(line);
+      if (s.rfind("??", 0) == 0 || s.find("tests/emulator/ptx/") != std::string::npos) continue;
+      text += "\n      at " + s.substr(0, s.find_last_not_of("\n") + 1);
+    }
+    pclose(pipe);
+  }
+  return text;
+}
+
+void fault(const std::string& what) {
+  std::string report = "emulator: " + (machine->config.name.empty() ? std::string("kernel") : machine->config.name) + ": ";
+  if (const Thread* t = machine->current)
+    report += "block " + std::to_string(t->block) + ", thread " + std::to_string(t->thread) + " (warp " + std::to_string(t->thread / 32) +
+              ", lane " + std::to_string(t->lane) + "): " + what + describe_site(t->site);
+  else
+    report += what;
+  throw_or_leave(report);
+  __builtin_unreachable();
+}
+
+}  // namespace speedlight::emulator

@@ -1,0 +1,51 @@
+// Host twin of src/device/ptx/math.h.
+#pragma once
+#include "config/spec.h"
+#include "core/hooks.h"
+
+namespace speedlight::ptx {
+
+constexpr float infinity() { return __builtin_inff(); }
+
+inline float exp2(float x) {
+  const float y = __builtin_exp2f(x);
+  return y < 0x1p-126f ? 0.0f : y;  // subnormal results are flushed; NaN stays
+}
+inline float log2(float x) { return __builtin_log2f(x); }
+inline float reciprocal(float x) { return 1.0f / x; }
+inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+inline float multiply(float a, float b) { return a * b; }  // compiled with -ffp-contract=off
+inline float subtract(float a, float b) { return a - b; }
+// The larger; a NaN loses against a number; +0 is larger than -0.
+inline float maximum(float a, float b) {
+  if (a != a) return b;
+  if (b != b || a > b) return a;
+  return a == b && __builtin_signbit(b) ? a : b;
+}
+inline float minimum(float a, float b) {
+  if (a != a) return b;
+  if (b != b || a < b) return a;
+  return a == b && __builtin_signbit(a) ? a : b;
+}
+inline double exp(double x) { return __builtin_exp(x); }
+inline double log(double x) { return __builtin_log(x); }
+
+template <DType T>
+inline u32 pack(float lo, float hi) {
+  if constexpr (T == DType::bf16) return u32(emulator::bfloat_from_float(hi)) << 16 | emulator::bfloat_from_float(lo);
+  else return u32(emulator::half_from_float(hi)) << 16 | emulator::half_from_float(lo);
+}
+template <DType T>
+inline float unpack_lo(u32 v) {
+  if constexpr (T == DType::bf16) return emulator::float_from_bfloat(u16(v));
+  else return emulator::float_from_half(u16(v));
+}
+template <DType T>
+inline float unpack_hi(u32 v) {
+  if constexpr (T == DType::bf16) return emulator::float_from_bfloat(u16(v >> 16));
+  else return emulator::float_from_half(u16(v >> 16));
+}
+inline u32 bits(float x) { return __builtin_bit_cast(u32, x); }
+inline float from_bits(u32 x) { return __builtin_bit_cast(float, x); }
+
+}  // namespace speedlight::ptx
