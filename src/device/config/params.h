@@ -28,6 +28,7 @@ struct ForwardParams {
   float scale_log2;              // softmax scale times log2(e)
   i32 q_tiles;                   // ceil(seqlen_q / rows)
   i32 head_group;                // this many (batch, head) pairs walk their query tiles together; divides batch * heads_q
+  i32 sm_count;                  // blocks this far apart tend to share an SM (attention/schedule.h, dealt_rows); 0: unknown
   bool out_fp32;
   bool k_map_batch, k_map_head, v_map_batch, v_map_head;  // false: that dimension is broadcast, its coordinate is 0
 };

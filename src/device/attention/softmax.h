@@ -1,0 +1,142 @@
+// The online softmax, base 2. Exponentials are taken against a *reference*: the row's maximum at some earlier step. It is exact for any
+// reference; only overflow limits its age. So there is no running maximum in the common case: a step's sum tells afterwards whether the
+// reference still serves, and if not the step is done again with the true maximum.
+//
+// Rounding: fma(score, scale, -reference) and a reference that was rounded on its own disagree by half a unit in the last place of the
+// reference. Beyond `fused_reference` that would be felt, so there every step takes the exact path, where the scaled score is rounded just as
+// the maximum is, and the largest score gives exactly 2^0.
+#pragma once
+#include "ptx/math.h"
+#include "ptx/warp.h"
+#include "tile/fragment.h"
+
+namespace speedlight {
+
+// A lane's sum of a step above this, or NaN, means that the reference is too old: within fp16 for each P, and P V has room in fp32.
+constexpr float sum_limit = 32768;
+constexpr float fused_reference = 4096;
+
+// Softmax state of the rows of M m16 fragments; index [m][half]: row m * 16 + half * 8 + lane_row(lane).
+template <i32 M>
+struct RowState {
+  float reference[M][2];  // in base-2 units; -inf until the row has seen a key
+  float sum[M][2];        // this lane's part of the sum of exponentials
+  float limit;            // what a step's sum must not exceed; -1 when a reference asks for the exact path
+
+  void clear() {
+    limit = -1;
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        reference[m][half] = -ptx::infinity();
+        sum[m][half] = 0;
+      }
+  }
+};
+
+// How a raw accumulator becomes a base-2 score. Masked scores are scaled already.
+struct ScaleRaw {
+  float scale_log2;
+  float scaled(float s) const { return ptx::multiply(s, scale_log2); }
+  float minus(float s, float reference) const { return ptx::fma(s, scale_log2, -reference); }
+};
+struct AlreadyScaled {
+  float scaled(float s) const { return s; }
+  float minus(float s, float reference) const { return ptx::subtract(s, reference); }
+};
+
+// The largest of a value over the four lanes that share a row.
+inline float row_maximum(float x) {
+  x = ptx::maximum(x, ptx::shuffle_xor(x, 1));
+  return ptx::maximum(x, ptx::shuffle_xor(x, 2));
+}
+inline float row_sum(float x) {
+  x += ptx::shuffle_xor(x, 1);
+  return x + ptx::shuffle_xor(x, 2);
+}
+
+// Raises the references to the true maximum of what they were and this step's scores, and brings output and sums to the new reference.
+template <i32 M, i32 N, i32 NO, class Scale>
+inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, const tile::Accumulator<M, N>& s, Scale scale) {
+  float largest = 0;
+#pragma unroll
+  for (i32 m = 0; m < M; ++m)
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      float x = -ptx::infinity();
+#pragma unroll
+      for (i32 n = 0; n < N; ++n)
+#pragma unroll
+        for (i32 i = 0; i < 2; ++i) x = ptx::maximum(x, scale.scaled(s.x[m][n][2 * half + i]));
+      const float old = rows.reference[m][half], raised = ptx::maximum(old, row_maximum(x));
+      const float factor = ptx::exp2(ptx::subtract(old, raised == -ptx::infinity() ? 0.f : raised));
+      rows.reference[m][half] = raised;
+      largest = ptx::maximum(largest, raised < 0 ? -raised : raised);
+      rows.sum[m][half] *= factor;
+#pragma unroll
+      for (i32 n = 0; n < NO; ++n)
+#pragma unroll
+        for (i32 i = 0; i < 2; ++i) out.x[m][n][2 * half + i] *= factor;
+    }
+  rows.limit = largest <= fused_reference ? sum_limit : -1;
+}
+
+// A lane's sums over one step.
+template <i32 M>
+struct StepSum {
+  float x[M][2];
+  void clear() {
+#pragma unroll
+    for (i32 m = 0; m < M; ++m) x[m][0] = x[m][1] = 0;
+  }
+  float total() const {
+    float t = 0;
+#pragma unroll
+    for (i32 m = 0; m < M; ++m) t += x[m][0] + x[m][1];
+    return t;
+  }
+};
+
+// P of one 16 x 8 fragment, from differences: the exponentials, added to the step's sum and packed as the next product's left operand.
+template <DType T, i32 M, i32 K>
+inline void put_probabilities(tile::Operand<K, M>& p, StepSum<M>& t, i32 m, i32 n, const float (&difference)[4]) {
+  float e[4];
+#pragma unroll
+  for (i32 i = 0; i < 4; ++i) e[i] = ptx::exp2(difference[i]);
+  t.x[m][0] += e[0];
+  t.x[m][1] += e[2];
+  t.x[m][0] += e[1];
+  t.x[m][1] += e[3];
+  p.x[n / 2][m][n % 2 * 2] = ptx::pack<T>(e[0], e[1]);
+  p.x[n / 2][m][n % 2 * 2 + 1] = ptx::pack<T>(e[2], e[3]);
+}
+
+// Against the reference as it is; wrong, and then seen in the sum, where that has grown too old.
+template <DType T, i32 M, i32 N, class Scale>
+inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, i32 m, i32 n, Scale scale) {
+  float difference[4];
+#pragma unroll
+  for (i32 i = 0; i < 4; ++i) difference[i] = scale.minus(s.x[m][n][i], rows.reference[m][i / 2]);
+  put_probabilities<T>(p, t, m, n, difference);
+}
+
+// After raise_reference with the same scores. The safe maximum is local: rows that have seen nothing keep -inf and get P = 0.
+template <DType T, i32 M, i32 N, class Scale>
+inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, Scale scale) {
+  t.clear();
+#pragma unroll
+  for (i32 n = 0; n < N; ++n)
+#pragma unroll
+    for (i32 m = 0; m < M; ++m) {
+      float difference[4];
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) {
+        const float reference = rows.reference[m][i / 2];
+        difference[i] = ptx::subtract(scale.scaled(s.x[m][n][i]), reference == -ptx::infinity() ? 0.f : reference);
+      }
+      put_probabilities<T>(p, t, m, n, difference);
+    }
+}
+
+}  // namespace speedlight

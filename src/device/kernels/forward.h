@@ -1,0 +1,255 @@
+// Fused attention, forward: one block computes a tile of query rows of one (batch, head). Each warp owns 16 or 32 rows, keeps their queries,
+// output and softmax state in registers, and multiplies them with every key tile that comes through the ring.
+#pragma once
+#include "attention/mask.h"
+#include "attention/output.h"
+#include "attention/schedule.h"
+#include "attention/softmax.h"
+#include "config/forward_shared.h"
+#include "ptx/barrier.h"
+#include "ptx/global.h"
+#include "tile/copy.h"
+#include "tile/product.h"
+#include "tile/ring.h"
+
+namespace speedlight::kernels {
+
+template <ForwardConfig C>
+class Forward {
+ public:
+  explicit Forward(const ForwardParams& params) : p(params) {}
+
+  void run() {
+    start();
+    load_queries();
+    rows.clear();
+    out.clear();
+    ptx::sync_block();
+#pragma unroll 1
+    for (i32 entry = 0; entry < entries; ++entry) {
+      const ptx::SharedAddress stage = ring.wait();
+      if (u32(entry - full_from) < u32(full_count))
+        whole_stage(entry, stage);
+      else
+        masked_stage(entry, stage);
+      ring.release(lane == 0);
+    }
+    finish();
+  }
+
+ private:
+  static_assert(C.valid());
+  static constexpr DType T = C.spec.dtype;
+  static constexpr ForwardShared shared = forward_shared(C);
+  static constexpr i32 D = C.spec.head_dim, keys = C.tuning.keys, step = C.tuning.step, steps = keys / step;
+  static constexpr i32 M = C.warp_rows() / 16;  // m16 fragments a warp
+  static constexpr i32 N = step / 8;            // n8 fragments of a step's scores
+  using Tile = tile::Swizzled<keys, D>;
+  using Scores = tile::Accumulator<M, N>;
+  using Probabilities = tile::Operand<N / 2, M>;
+
+  // The block's place, its key tiles, and the ring's first loads.
+  void start() {
+    const i32 thread = ptx::thread_index();
+    lane = thread % 32;
+    warp = ptx::broadcast(thread / 32, 0);
+    const ForwardPlace place = forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+    const i64 tile_row = i64(place.tile) * C.tuning.rows;
+    const TileRange range = key_tiles(tile_row, tile_row + C.tuning.rows, p.shape.seqlen_q, p.shape.seqlen_k, window(), keys);
+    entries = i32(range.count());
+    const i64 row = tile_row + warp_row();
+    const Band all = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).all;
+    const i64 whole_lo = ceil_div<i64>(all.lo, keys), whole_hi = all.hi / keys;
+    full_from = i32(whole_lo - range.lo);
+    full_count = i32(larger<i64>(whole_hi - whole_lo, 0));
+
+    const ptx::SharedAddress base = ptx::dynamic_shared();
+    place_at = base + u32(shared.place);
+    if (thread == 0) {
+      const i32 words[5] = {place.batch, place.head, place.head_kv, place.tile, i32(range.lo)};
+#pragma unroll
+      for (i32 i = 0; i < 5; ++i) ptx::store_shared_32(place_at + u32(4 * i), u32(words[i]));
+    }
+    if constexpr (C.tuning.copy == Copy::cp_async) ptx::sync_block();  // there every thread loads, and reads the place
+    ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, thread == 0, loader());
+    keys_lane = tile::lane_offset<tile::Walk::across>(lane);
+    values_lane = u32(Tile::bytes) + tile::lane_offset<tile::Walk::down>(lane);
+  }
+
+  Window window() const { return C.spec.mask == MaskKind::none ? Window{} : p.window; }
+  i32 placed(i32 word) const { return i32(ptx::load_shared_32(place_at + u32(4 * word))); }
+  enum { batch_word, head_word, head_kv_word, tile_word, first_key_tile_word };
+
+  // First row of this warp inside the block's tile.
+  i32 warp_row() const {
+    bool mirrored = false;
+    if constexpr (C.tuning.warps == 4) mirrored = p.sm_count > 0 && (ptx::block_index() / u32(p.sm_count) & 1) != 0;
+    return (C.spec.mask == MaskKind::band ? dealt_rows(warp, C.tuning.warps, mirrored) : warp) * C.warp_rows();
+  }
+
+  auto loader() const {
+    return [this](i32 entry, ptx::SharedAddress stage, ptx::SharedAddress barrier) {
+      const i32 batch = placed(batch_word), head = placed(head_kv_word), row = (placed(first_key_tile_word) + entry) * keys;
+      if constexpr (C.tuning.copy == Copy::bulk) {
+        tile::copy_box<Tile>(stage, p.k_map, row, p.k_map_head ? head : 0, p.k_map_batch ? batch : 0, barrier);
+        tile::copy_box<Tile>(stage + u32(Tile::bytes), p.v_map, row, p.v_map_head ? head : 0, p.v_map_batch ? batch : 0, barrier);
+      } else {
+        const i32 thread = ptx::thread_index();
+        copy_tensor(stage, p.k, batch, head, row, thread);
+        copy_tensor(stage + u32(Tile::bytes), p.v, batch, head, row, thread);
+      }
+    };
+  }
+  void copy_tensor(ptx::SharedAddress to, const StridedTensor& t, i32 batch, i32 head, i32 row, i32 thread) const {
+    const char* data = static_cast<const char*>(t.data) + (batch * t.batch + head * t.head) * 2;
+    tile::copy_rows<Tile, C.threads()>(to, data, t.row, row, p.shape.seqlen_k, thread);
+  }
+
+  // Query fragments straight from global memory; rows beyond the sequence are zeros and are not read.
+  void load_queries() {
+    const ForwardPlace place = forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+    const i64 first = i64(place.tile) * C.tuning.rows + warp_row() + tile::lane_row(lane);
+    const char* data = static_cast<const char*>(p.q.data) + (place.batch * p.q.batch + place.head * p.q.head + tile::lane_col(lane)) * 2;
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        const i64 row = first + m * 16 + half * 8;
+        const bool valid = row < p.shape.seqlen_q;
+        const char* from = data + row * p.q.row * 2;
+#pragma unroll
+        for (i32 k = 0; k < D / 16; ++k) {
+          queries.x[k][m][half] = valid ? ptx::load_global_32(from + k * 32) : 0;
+          queries.x[k][m][half + 2] = valid ? ptx::load_global_32(from + k * 32 + 16) : 0;
+        }
+      }
+  }
+
+  // A stage all of whose keys all rows of the warp may see.
+  void whole_stage(i32 entry, ptx::SharedAddress stage) {
+    const ScaleRaw scale{p.scale_log2};
+    Scores s[C.tuning.overlap ? 2 : 1];
+    if constexpr (C.tuning.overlap) form_scores(s[0], stage);
+#pragma unroll
+    for (i32 t = 0; t < steps; ++t) {
+      Scores& now = s[C.tuning.overlap ? t % 2 : 0];
+      const ptx::SharedAddress at = stage + u32(t * step * 128);
+      if constexpr (!C.tuning.overlap) form_scores(now, at);
+      if (t == 0) {
+        ring.refill(entry, entries, warp, lane == 0, loader());
+        if (!started) begin(now, scale);
+      }
+      Probabilities probabilities;
+      StepSum<M> sum;
+      sum.clear();
+      if (C.tuning.overlap && t + 1 < steps)
+        form_scores(s[C.tuning.overlap ? (t + 1) % 2 : 0], at + u32(step * 128), [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
+      else
+        try_all(probabilities, sum, now, scale);
+      if (ptx::any(!(sum.total() <= rows.limit))) {
+        if constexpr (C.tuning.softmax == Softmax::recompute) form_scores(now, at);
+        redo(probabilities, sum, now, scale);
+      }
+      accumulate(probabilities, sum, at);
+    }
+  }
+
+  // A stage with masked keys; steps that no row sees are skipped.
+  void masked_stage(i32 entry, ptx::SharedAddress stage) {
+    ring.refill(entry, entries, warp, lane == 0, loader());
+    const i64 row = i64(placed(tile_word)) * C.tuning.rows + warp_row();
+    const Band some = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).some;
+    i64 key = i64(placed(first_key_tile_word) + entry) * keys;
+#pragma unroll 1
+    for (i32 t = 0; t < steps; ++t, key += step) {
+      if (key >= some.hi || key + step <= some.lo) continue;
+      const ptx::SharedAddress at = stage + u32(t * step * 128);
+      const AlreadyScaled scale;
+      Scores s;
+      form_scores(s, at);
+      scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, lane, p.shape, p.window);
+      if (!started) begin(s, scale);
+      Probabilities probabilities;
+      StepSum<M> sum;
+      sum.clear();
+      try_all(probabilities, sum, s, scale);
+      if (ptx::any(!(sum.total() <= rows.limit))) redo(probabilities, sum, s, scale);
+      accumulate(probabilities, sum, at);
+    }
+  }
+
+  template <class Between = tile::Nothing>
+  void form_scores(Scores& s, ptx::SharedAddress at, Between between = {}) {
+    s.clear();
+    tile::multiply_transposed<T, Tile>(s, queries, at + keys_lane, between);
+  }
+  // The warp's first step: there is no reference yet, so it takes the true maximum.
+  template <class Scale>
+  void begin(const Scores& s, Scale scale) {
+    raise_reference(rows, out, s, scale);
+    started = true;
+  }
+  template <class Scale>
+  void try_all(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
+#pragma unroll
+    for (i32 n = 0; n < N; ++n)
+#pragma unroll
+      for (i32 m = 0; m < M; ++m) try_probabilities<T>(probabilities, sum, s, rows, m, n, scale);
+  }
+  // The part of try_all that is issued beside the k-th sixteenth of the next step's product.
+  template <class Scale>
+  void try_some(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, i32 k, Scale scale) {
+    constexpr i32 part = ceil_div(M * N, D / 16);
+#pragma unroll
+    for (i32 i = k * part; i < smaller((k + 1) * part, M * N); ++i) try_probabilities<T>(probabilities, sum, s, rows, i % M, i / M, scale);
+  }
+  template <class Scale>
+  void redo(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
+    raise_reference(rows, out, s, scale);
+    exact_probabilities<T>(probabilities, sum, s, rows, scale);
+  }
+  void accumulate(const Probabilities& probabilities, const StepSum<M>& sum, ptx::SharedAddress at) {
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) rows.sum[m][half] += sum.x[m][half];
+    tile::multiply<T, Tile>(out, probabilities, at + values_lane);
+  }
+
+  // Normalised output and LSE.
+  void finish() {
+    const i64 batch = placed(batch_word), head = placed(head_word);
+    const i64 first = i64(placed(tile_word)) * C.tuning.rows + warp_row() + tile::lane_row(lane);
+    const OutputRows to{static_cast<char*>(p.out.data) + (batch * p.out.batch + head * p.out.head) * (p.out_fp32 ? 4 : 2), p.out.row,
+                        p.shape.seqlen_q, p.out_fp32};
+    float* const lse = p.lse == nullptr ? nullptr : p.lse + (batch * p.shape.heads_q + head) * p.shape.seqlen_q;
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        const i64 row = first + m * 16 + half * 8;
+        const float total = row_sum(rows.sum[m][half]);
+        store_row<T>(to, row, out.x[m], half, total == 0 ? 0 : ptx::reciprocal(total), lane);
+        if (lse != nullptr && lane % 4 == 0 && row < p.shape.seqlen_q)
+          ptx::store_global_float(lse + row, total == 0 ? -ptx::infinity() : (rows.reference[m][half] + ptx::log2(total)) * 0.693147180559945f);
+      }
+  }
+
+  const ForwardParams& p;
+  tile::Ring<C.tuning.copy, C.tuning.stages, C.stage_bytes(), C.tuning.warps> ring;
+  tile::Operand<D / 16, M> queries;
+  tile::Accumulator<M, D / 8> out;
+  RowState<M> rows;
+  bool started = false;                          // the warp has had its first step
+  i32 lane, warp;
+  i32 entries, full_from, full_count;            // ring entries; those that are whole stages for this warp
+  ptx::SharedAddress place_at, keys_lane, values_lane;  // the latter two: offsets in a stage
+};
+
+// Grid: forward_blocks(shape, q_tiles); C.threads() threads; forward_shared(C).bytes of dynamic shared memory.
+template <ForwardConfig C>
+inline void forward(const ForwardParams& params) {
+  Forward<C>(params).run();
+}
+
+}  // namespace speedlight::kernels
