@@ -60,6 +60,10 @@ struct Plan {
 Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force = nullptr);
 Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force = nullptr);
 
+// The tunings in the tables of a target for a head dim and mask: what tests and the tuner sweep with `force`.
+std::vector<ForwardTuning> forward_tunings(int target, int head_dim, bool masked);
+std::vector<BackwardTuning> backward_tunings(int target, int head_dim, bool masked);
+
 std::string explain(const Plan& plan);   // for people; `speedlight explain --json` prints the same facts from the struct
 
 // Every config that ships compiled for a target, from the tuned tables: the bundle's recipes.

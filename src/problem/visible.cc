@@ -16,8 +16,8 @@ i64 sum_of_clamped(i64 start, i64 count, i64 limit) {
 i64 visible_pairs(i64 seqlen_q, i64 seqlen_k, Window w) {
   if (seqlen_q <= 0 || seqlen_k <= 0) return 0;
   const bool bounded_left = w.left != Window::unlimited, bounded_right = w.right != Window::unlimited;
-  if (bounded_left && bounded_right && w.left + w.right < 0) return 0;  // the ends cross
-  // Otherwise hi >= lo before both are clamped, so after it too, and the sums of both ends may be taken apart.
+  if (sees_nothing(w)) return 0;
+  // Now hi >= lo before both are clamped, so after it too, and the sums of both ends may be taken apart.
   const i64 diagonal = seqlen_k - seqlen_q;
   const i64 hi = bounded_right ? sum_of_clamped(diagonal + w.right + 1, seqlen_q, seqlen_k) : seqlen_q * seqlen_k;
   const i64 lo = bounded_left ? sum_of_clamped(diagonal - w.left, seqlen_q, seqlen_k) : 0;

@@ -35,6 +35,9 @@ constexpr Band rows_that_see(i64 key, i64 seqlen_q, i64 seqlen_k, Window w) {
   return {smaller(lo, seqlen_q), larger<i64>(0, hi)};
 }
 
+// True when the ends cross, so that no row sees any key whatever the lengths.
+constexpr bool sees_nothing(Window w) { return w.left != Window::unlimited && w.right != Window::unlimited && w.left + w.right < 0; }
+
 // Range of tile indices [lo, hi) that a tile's band touches.
 struct TileRange {
   i64 lo, hi;
@@ -44,7 +47,7 @@ struct TileRange {
 // Key tiles (of `key_tile` keys) that some row of [row_begin, row_end) may see; row_end is clipped to seqlen_q.
 constexpr TileRange key_tiles(i64 row_begin, i64 row_end, i64 seqlen_q, i64 seqlen_k, Window w, i64 key_tile) {
   row_end = smaller(row_end, seqlen_q);
-  if (row_begin >= row_end) return {0, 0};
+  if (row_begin >= row_end || sees_nothing(w)) return {0, 0};
   const i64 lo = band(row_begin, seqlen_q, seqlen_k, w).lo, hi = band(row_end - 1, seqlen_q, seqlen_k, w).hi;
   return hi <= lo ? TileRange{0, 0} : TileRange{lo / key_tile, ceil_div(hi, key_tile)};
 }
@@ -52,7 +55,7 @@ constexpr TileRange key_tiles(i64 row_begin, i64 row_end, i64 seqlen_q, i64 seql
 // Query tiles (of `row_tile` rows) that some key of [key_begin, key_end) is seen by; key_end is clipped to seqlen_k.
 constexpr TileRange row_tiles(i64 key_begin, i64 key_end, i64 seqlen_q, i64 seqlen_k, Window w, i64 row_tile) {
   key_end = smaller(key_end, seqlen_k);
-  if (key_begin >= key_end) return {0, 0};
+  if (key_begin >= key_end || sees_nothing(w)) return {0, 0};
   const i64 lo = rows_that_see(key_begin, seqlen_q, seqlen_k, w).lo, hi = rows_that_see(key_end - 1, seqlen_q, seqlen_k, w).hi;
   return hi <= lo ? TileRange{0, 0} : TileRange{lo / row_tile, ceil_div(hi, row_tile)};
 }

@@ -1,0 +1,73 @@
+#include <utility>
+#include "config/backward_grid.h"
+#include "plan/parts.h"
+
+namespace speedlight {
+namespace {
+
+using namespace plan;
+
+BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const BackwardTuning* force, std::string& reason) {
+  const MaskKind mask = mask_of(p);
+  BackwardConfig config{spec_for(p.dtype, u16(p.head_dim), mask), {}};
+  if (force) {
+    config.tuning = *force;
+    check_forced(config, config.valid(), needs_sm_90(*force), card);
+    reason = "asked for";
+    return config;
+  }
+  const i64 group = p.heads_q / p.heads_kv, pairs = visible_pairs(p.seqlen_q, p.seqlen_k, p.window);
+  const i64 walk = p.seqlen_k == 0 ? 0 : ceil_div(pairs * group, p.seqlen_k);
+  const BackwardRow& row =
+      choose_row(tables_for(card.target).backward, {int(p.head_dim), mask == MaskKind::band, p.batch * p.heads_kv, p.seqlen_k, walk}, card.sms);
+  config.tuning = row.tuning;
+  reason = row.reason;
+  return config;
+}
+
+void place_scratch(Plan& made, const BackwardConfig& config) {
+  const i64 heads = made.problem.batch * made.problem.heads_q, rows = heads * made.geometry.rows_padded;
+  place(made.workspace, made.workspace.row_lse2, rows * 4);
+  place(made.workspace, made.workspace.row_delta, rows * 4);
+  const i64 tiles = heads * made.geometry.q_tiles;
+  place(made.workspace, made.workspace.dq_accumulator, made.problem.want_dq ? tiles * config.dq_layout().tile_floats() * 4 : 0);
+}
+
+}  // namespace
+
+Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force) {
+  validate(problem, Pass::backward);
+  Plan made;
+  made.pass = Pass::backward;
+  made.problem = problem;
+  made.card = card;
+  tables_for(card.target);  // refuses cards that no kernel serves, whatever the problem
+  add_roofline(made);
+  const bool some_q = problem.batch > 0 && problem.heads_q > 0 && problem.seqlen_q > 0;
+  const bool some_k = problem.batch > 0 && problem.heads_kv > 0 && problem.seqlen_k > 0;
+  // Without query rows the main kernel writes zero dK and dV; without keys preprocess and postprocess make a zero dQ.
+  const bool writes_q = some_q && problem.want_dq, writes_k = some_k && (problem.want_dk || problem.want_dv);
+  if (!writes_q && !writes_k) return made;
+
+  std::string reason;
+  const BackwardConfig config = choose_config(problem, card, force, reason);
+  const auto& tuning = config.tuning;
+  const i32 q_tiles = i32(ceil_div(problem.seqlen_q, i64(tuning.rows))), k_tiles = i32(ceil_div(problem.seqlen_k, i64(tuning.keys)));
+  made.geometry = {.q_tiles = q_tiles, .k_tiles = k_tiles, .rows_padded = q_tiles * tuning.rows};
+  const AttentionShape shape = shape_of(problem);
+  const Spec elements = spec_for(problem.dtype, u16(problem.head_dim), MaskKind::none);
+
+  add_packing(made, Step::pack_inputs);
+  if (some_q)
+    add_launch(made, Step::preprocess, PreprocessConfig{elements}, preprocess_grid(shape, made.geometry.rows_padded),
+               "delta and LSE of each row; clears the dQ accumulator");
+  if (some_k) add_launch(made, Step::backward, config, backward_grid(shape, k_tiles), std::move(reason));
+  if (writes_q)
+    add_launch(made, Step::postprocess, PostprocessConfig{elements, config.dq_layout()}, postprocess_grid(shape, q_tiles, config.dq_layout()),
+               "dQ from the fp32 accumulator, in the main kernel's layout");
+  add_packing(made, Step::unpack_outputs);
+  place_scratch(made, config);
+  return made;
+}
+
+}  // namespace speedlight
