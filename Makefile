@@ -1,0 +1,35 @@
+# Two commands: `make demo` and `make test`. Each sets up what is missing and builds into build/.
+.PHONY: demo test setup build limits format check-format check-headers clean
+MAKEFLAGS += --no-print-directory
+BUILD := build
+
+demo: build
+	@echo "--- C example";   ./$(BUILD)/c_example
+	@echo "--- C++ example"; ./$(BUILD)/cpp_example
+	@echo "--- smoke, CPU";  ./$(BUILD)/speedlight smoke --device cpu
+	@if [ -e /dev/nvidia0 ]; then echo "--- smoke, GPU"; ./$(BUILD)/speedlight smoke --device cuda; else echo "--- no GPU here: its half of smoke was not run"; fi
+
+test: build
+	@tools/run_tests.sh $(BUILD)
+
+setup:
+	@tools/setup.sh
+
+build: setup
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(if $(shell command -v ccache),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) --log-level=WARNING
+	@cmake --build $(BUILD)
+
+limits:
+	@python3 tools/limits.py
+
+FORMATTED = $(shell git ls-files '*.h' '*.hpp' '*.cc' '*.c' '*.cpp')
+format:
+	@clang-format-14 -i $(FORMATTED)
+check-format:
+	@clang-format-14 --dry-run -Werror $(FORMATTED) && echo "format: $(words $(FORMATTED)) files as .clang-format has it"
+
+check-headers:
+	@tools/check_headers.sh
+
+clean:
+	rm -rf build build-*
