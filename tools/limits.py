@@ -9,9 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FILE_LIMIT, FUNCTION_LIMIT = 600, 80
-# What may stand between a function's parameters and its body.
-TRAILER = re.compile(r"\)\s*(const|noexcept|override|final|mutable|->\s*[\w:<>,&*\s]+|requires[^{]*|:\s*[\w:]+[({].*)*\s*$", re.S)
-NOT_FUNCTIONS = re.compile(r"^\s*(if|for|while|switch|do|else|try|catch|namespace|struct|class|union|enum|extern)\b")
+NOT_FUNCTIONS = re.compile(r"^(if|for|while|switch|do|else|try|catch|namespace|struct|class|union|enum|static_assert)\b")
 
 
 def without_text(source: str) -> str:
@@ -21,22 +19,27 @@ def without_text(source: str) -> str:
 
 
 def functions(source: str):
-    """(name, first line, lines) of every function body. A brace opens a function when `name(...) [qualifiers]` stands before it."""
+    """(name, first line, lines) of every outermost function body: a brace with `name(...)` before it opens one."""
     text, stack, start = without_text(source), [], 0
     for at, character in enumerate(text):
-        if character == ";" or character == "}":
-            if character == "}" and stack:
-                name, opened = stack.pop()
-                if name and not any(outer for outer, _ in stack):
-                    first, last = text.count("\n", 0, opened) + 1, text.count("\n", 0, at) + 1
-                    yield name, first, last - first + 1
+        if character == ";":
             start = at + 1
         elif character == "{":
             head = re.sub(r"^\s*#.*$", "", text[start:at], flags=re.M).strip()
+            head = re.sub(r"^(template\s*<[^{}]*?>\s*)+(?=[\w:])", "", head)
             found = re.search(r"([\w:~]+|operator\S+)\s*\(", head)
-            is_function = found and TRAILER.search(head) and not NOT_FUNCTIONS.match(head)
-            stack.append((found.group(1) if is_function else None, start + len(text[start:at]) - len(text[start:at].lstrip())))
+            opened = start + len(text[start:at]) - len(text[start:at].lstrip())
+            stack.append((found.group(1) if found and not NOT_FUNCTIONS.match(head) else None, opened, start))
             start = at + 1
+        elif character == "}" and stack:
+            name, opened, before = stack.pop()
+            if re.match(r"\s*[,{]", text[at + 1 :]) and name:  # a member's initializer: the body is still to come
+                start = before
+                continue
+            start = at + 1
+            if name and not any(outer for outer, _, _ in stack):
+                first, last = text.count("\n", 0, opened) + 1, text.count("\n", 0, at) + 1
+                yield name, first, last - first + 1
 
 
 def measure(paths):
