@@ -4,11 +4,36 @@
 
 namespace speedlight {
 
+// Tiles are row-major with swizzled 16-byte chunks (tile/swizzled_rows.h). After the last query tile everything is free: the epilogue
+// stages dV at `dv` and dK at `dk`, each keys x head_dim in the dtype.
 struct BackwardShared {
-  i32 bytes = 0;
+  i32 k;          // keys x head_dim
+  i32 v;          // keys x value_dim; no bytes when V lives in registers
+  i32 q;          // q_stages x (rows x head_dim)
+  i32 dout;       // do_stages x (rows x value_dim)
+  i32 p;          // split: P^T on its way from warp to warp, in fragment order, keys x rows; no bytes otherwise
+  i32 ds;         // dS^T, keys x rows; two of them when split (the dQ product runs a tile behind)
+  i32 row_stats;  // q_stages x (base-2 LSE of the rows, then dLSE - delta of the rows), fp32
+  i32 dv, dk;     // epilogue
+  i32 bytes;      // in all
 };
 
-// The owner of kernels/backward.h fills this in.
-constexpr BackwardShared backward_shared(const BackwardConfig&) { return {}; }
+constexpr BackwardShared backward_shared(const BackwardConfig& c) {
+  const auto& t = c.tuning;
+  const bool split = t.schedule == BackwardSchedule::split;
+  const i32 dim = c.spec.head_dim, pair = t.keys * t.rows * 2;
+  BackwardShared s{};
+  s.k = 0;
+  s.v = s.k + t.keys * dim * 2;
+  s.q = s.v + (t.v_registers ? 0 : t.keys * dim * 2);
+  s.dout = s.q + t.q_stages * t.rows * dim * 2;
+  s.p = s.dout + t.do_stages * t.rows * dim * 2;
+  s.ds = s.p + (split ? pair : 0);
+  s.row_stats = s.ds + (split ? 2 : 1) * pair;
+  s.dv = 0;
+  s.dk = t.keys * dim * 2;
+  s.bytes = larger(s.row_stats + t.q_stages * 2 * t.rows * 4, 2 * t.keys * dim * 2);
+  return s;
+}
 
 }  // namespace speedlight

@@ -1,0 +1,34 @@
+// Grids of the backward kernels: how many blocks, and which work a block owns. One definition for the host and the kernels.
+#pragma once
+#include "config/backward_config.h"
+#include "config/params.h"
+
+namespace speedlight {
+
+// Main kernel: a block owns one tile of keys of one (batch, kv head). Key tiles run fastest, so that few heads are in flight and their
+// rows stay in L2; early key tiles start first, which a causal mask makes the heavy ones.
+struct BackwardBlock { i32 batch, head_kv, key_tile; };
+constexpr i64 backward_grid(const AttentionShape& shape, i32 k_tiles) { return i64(shape.batch) * shape.heads_kv * k_tiles; }
+constexpr BackwardBlock backward_block(u32 block, const AttentionShape& shape, i32 k_tiles) {
+  const u32 head = block / u32(k_tiles);
+  return {i32(head / u32(shape.heads_kv)), i32(head % u32(shape.heads_kv)), i32(block % u32(k_tiles))};
+}
+
+// Preprocess: a block owns block_rows() padded rows of one (batch, query head).
+struct PreprocessBlock { i32 batch, head, first_row; };
+constexpr i32 preprocess_blocks(i32 rows_padded) { return ceil_div(rows_padded, PreprocessConfig::block_rows()); }
+constexpr i64 preprocess_grid(const AttentionShape& shape, i32 rows_padded) {
+  return i64(shape.batch) * shape.heads_q * preprocess_blocks(rows_padded);
+}
+constexpr PreprocessBlock preprocess_block(u32 block, const AttentionShape& shape, i32 rows_padded) {
+  const u32 blocks = u32(preprocess_blocks(rows_padded)), head = block / blocks;
+  return {i32(head / u32(shape.heads_q)), i32(head % u32(shape.heads_q)), i32(block % blocks) * PreprocessConfig::block_rows()};
+}
+
+// Postprocess: a thread owns two rows (eight apart) of eight columns; threads run through the tiles of the accumulator in order.
+constexpr i32 postprocess_tile_items(const DqLayout& layout) { return layout.rows / 2 * (layout.cols / 8); }
+constexpr i64 postprocess_grid(const AttentionShape& shape, i32 q_tiles, const DqLayout& layout) {
+  return ceil_div(i64(shape.batch) * shape.heads_q * q_tiles * postprocess_tile_items(layout), i64(PostprocessConfig::threads()));
+}
+
+}  // namespace speedlight

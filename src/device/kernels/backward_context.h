@@ -1,0 +1,139 @@
+// What every warp of a backward block knows, and the steps that the single and the split schedule share: where its keys and rows are, loads,
+// the mask, and the dQ product.
+#pragma once
+#include "attention/diagonals.h"
+#include "attention/query_walk.h"
+#include "config/backward_grid.h"
+#include "config/backward_shared.h"
+#include "ptx/barrier.h"
+#include "ptx/global.h"
+#include "tile/copy.h"
+#include "tile/shared_product.h"
+
+namespace speedlight::kernels {
+
+template <BackwardConfig C>
+struct BackwardGeometry {
+  static_assert(C.valid());
+  static constexpr DType dtype = C.spec.dtype;
+  static constexpr i32 dim = C.spec.head_dim, keys = C.tuning.keys, rows = C.tuning.rows, warp_keys = C.warp_keys();
+  static constexpr i32 key_blocks = warp_keys / 16;            // 16-key blocks of a warp
+  static constexpr i32 dim_blocks = dim / 16, row_blocks = rows / 16;
+  static constexpr DqLayout dq = C.dq_layout();
+  static constexpr BackwardShared shared = backward_shared(C);
+  using KeyTile = tile::Swizzled<keys, dim>;                   // K, V
+  using RowTile = tile::Swizzled<rows, dim>;                   // Q, dO
+  using PairTile = tile::NarrowTile<rows>;                     // dS^T: keys x rows
+  using PairWriter = tile::FragmentWriter<C.tuning.store, rows>;
+};
+
+template <BackwardConfig C>
+struct BackwardContext {
+  using G = BackwardGeometry<C>;
+
+  const BackwardParams& params;
+  const ptx::SharedAddress shared = ptx::dynamic_shared();
+  const i32 thread = ptx::thread_index(), warp = thread / 32, lane = thread % 32;
+  const BackwardBlock block = backward_block(ptx::block_index(), params.shape, params.k_tiles);
+  const i32 first_key = block.key_tile * G::keys;
+  const i32 warp_first_key = warp % C.kv_warps() * G::warp_keys;  // within the block's keys
+  const Diagonals visible = C.spec.mask == MaskKind::none ? diagonals(0, 0, Window{})
+                                                          : diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window);
+
+  QueryWalk walk() const {
+    const auto& s = params.shape;
+    const i32 group = s.heads_q / s.heads_kv;
+    const Window window = C.spec.mask == MaskKind::none ? Window{} : params.window;
+    return query_walk(row_tiles(first_key, i64(first_key) + G::keys, s.seqlen_q, s.seqlen_k, window, G::rows), block.head_kv * group, group);
+  }
+
+  // All pairs of the block's keys and the tile's rows are visible: no mask is needed.
+  bool unmasked(i32 tile) const {
+    return first_key + G::keys <= params.shape.seqlen_k && visible.cover(first_key, G::keys, tile * G::rows, G::rows);
+  }
+  // No pair of this warp's keys is.
+  bool warp_sees_nothing(i32 tile) const {
+    const i32 key = first_key + warp_first_key;
+    return key >= params.shape.seqlen_k || !visible.touch(key, G::warp_keys, tile * G::rows, G::rows);
+  }
+
+  static const char* at(const StridedTensor& t, i64 batch, i64 head, i64 row) {
+    return static_cast<const char*>(t.data) + (batch * t.batch + head * t.head + row * t.row) * 2;
+  }
+
+  void load_keys(const StridedTensor& from, ptx::SharedAddress to) const {
+    tile::copy_rows<typename G::KeyTile, C.threads()>(to, at(from, block.batch, block.head_kv, 0), from.row, first_key, params.shape.seqlen_k, thread);
+  }
+  // Q or dO of one (query head, tile), by `Threads` threads that count from 0.
+  template <i32 Threads>
+  void load_rows(const StridedTensor& from, const QueryWalk& w, ptx::SharedAddress to, i32 loader) const {
+    tile::copy_rows<typename G::RowTile, Threads>(to, at(from, block.batch, w.head, 0), from.row, w.tile * G::rows, params.shape.seqlen_q, loader);
+  }
+  void load_row_stats(const QueryWalk& w, ptx::SharedAddress to, i32 loader) const {
+    constexpr i32 copies = G::rows / 4;
+    if (loader >= 2 * copies) return;
+    const i64 first = (i64(block.batch) * params.shape.heads_q + w.head) * params.rows_padded + w.tile * G::rows;
+    const float* from = (loader < copies ? params.row_lse2 : params.row_delta) + first + loader % copies * 4;
+    ptx::cp_async_16(to + u32(loader * 16), from, true);
+  }
+
+  // V of the warp's keys as a left operand.
+  void load_value_operand(tile::Operand<G::dim_blocks, G::key_blocks>& v) const {
+    const i32 key = first_key + warp_first_key + tile::lane_row(lane);
+    const char* from = at(params.v, block.batch, block.head_kv, key) + tile::lane_col(lane) * 2;
+#pragma unroll
+    for (i32 m = 0; m < G::key_blocks; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) {
+        const bool valid = key + m * 16 + half * 8 < params.shape.seqlen_k;
+        const char* row = from + (m * 16 + half * 8) * params.v.row * 2;
+#pragma unroll
+        for (i32 k = 0; k < G::dim_blocks; ++k)
+#pragma unroll
+          for (i32 right = 0; right < 2; ++right) v.x[k][m][right * 2 + half] = valid ? ptx::load_global_32(row + k * 32 + right * 16) : 0;
+      }
+  }
+
+  // dQ of one tile: dS K, summed over the block's keys and added to the accumulator. `ds` is dS^T of that tile; its rows of keys that no row
+  // of the tile sees may not have been written.
+  void add_dq(const QueryWalk& w, ptx::SharedAddress ds) const {
+    constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
+    const i32 dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
+    const i32 column = warp_n * (N / 2);  // in blocks of 16
+    const ptx::SharedAddress a = ds + G::PairTile::template lane_offset<tile::Walk::across>(lane, warp_m * M);
+    const ptx::SharedAddress b =
+        tile::block_address<typename G::KeyTile>(shared + u32(G::shared.k) + tile::lane_offset<tile::Walk::down>(lane), 0, column);
+    tile::Accumulator<M, N> dq;
+    dq.clear();
+    const auto multiply = [&](i32 key_block) {
+      tile::multiply_left_transposed<G::dtype, G::rows, typename G::KeyTile>(dq, a + u32(key_block * 16 * G::PairTile::row_bytes),
+                                                                            b + u32(key_block * 16 * 128));
+    };
+    if (unmasked(w.tile)) {
+#pragma unroll
+      for (i32 k = 0; k < G::keys / 16; ++k) multiply(k);
+    } else {
+      const i32 row = w.tile * G::rows - first_key;
+      const i32 lo = larger(0, row + visible.lo), hi = smaller(smaller(G::keys, params.shape.seqlen_k - first_key), row + G::rows + visible.hi);
+#pragma unroll 1
+      for (i32 k = lo / 16; k < ceil_div(hi, 16); ++k) multiply(k);
+    }
+    const i64 tile = (i64(block.batch) * params.shape.heads_q + w.head) * params.q_tiles + w.tile;
+    float* to = params.dq_accumulator + tile * G::dq.tile_floats() + G::dq.offset(dq_warp, 0, 0, lane);
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 n = 0; n < N; ++n) add(to + G::dq.offset(0, m, n, 0), dq.x[m][n]);
+  }
+
+  static void add(float* to, const float (&values)[4]) {
+    if constexpr (C.tuning.add == VectorAdd::v4) {
+      ptx::add_global_float4(to, values);
+    } else {
+#pragma unroll
+      for (i32 i = 0; i < 4; ++i) ptx::add_global_float(to + i, values[i]);
+    }
+  }
+};
+
+}  // namespace speedlight::kernels

@@ -1,0 +1,51 @@
+// After the main kernel: dQ = scale x accumulator, in the output's type and strides.
+#pragma once
+#include "config/backward_grid.h"
+#include "ptx/global.h"
+#include "ptx/math.h"
+
+namespace speedlight::kernels {
+
+template <DType T>
+inline void store_dq8(const StridedTensor& dq, bool fp32, i64 offset, const float (&v)[8]) {
+  if (fp32) {
+    float* to = static_cast<float*>(dq.data) + offset;
+#pragma unroll
+    for (i32 i = 0; i < 8; i += 4)
+      ptx::store_global_128(to + i, {ptx::bits(v[i]), ptx::bits(v[i + 1]), ptx::bits(v[i + 2]), ptx::bits(v[i + 3])});
+  } else {
+    ptx::store_global_128(static_cast<u16*>(dq.data) + offset,
+                          {ptx::pack<T>(v[0], v[1]), ptx::pack<T>(v[2], v[3]), ptx::pack<T>(v[4], v[5]), ptx::pack<T>(v[6], v[7])});
+  }
+}
+
+// A thread takes two rows, eight apart, of eight columns: 16 floats in a row of the accumulator.
+template <PostprocessConfig C>
+inline void backward_postprocess(const BackwardParams& params) {
+  constexpr DqLayout layout = C.layout;
+  constexpr i32 chunks = layout.cols / 8, items = postprocess_tile_items(layout);
+  const i64 thread = i64(ptx::block_index()) * C.threads() + ptx::thread_index();
+  const i64 tile = thread / items, head = tile / params.q_tiles, batch = head / params.shape.heads_q;
+  if (batch >= params.shape.batch) return;
+  const i32 item = i32(thread % items), pair = item / chunks, chunk = item % chunks;
+  const i32 row = pair / 8 * 16 + pair % 8;  // in the tile
+  const i32 warp = row / layout.warp_rows() * layout.warps_n + chunk / layout.fragments_n();
+  const float* from = params.dq_accumulator + tile * layout.tile_floats() +
+                      layout.offset(warp, row % layout.warp_rows() / 16, chunk % layout.fragments_n(), pair % 8 * 4);
+  float upper[8], lower[8];
+#pragma unroll
+  for (i32 lane = 0; lane < 4; ++lane) {
+    const ptx::Words4 v = ptx::load_global_128(from + lane * 4);
+#pragma unroll
+    for (i32 i = 0; i < 2; ++i) {
+      upper[lane * 2 + i] = ptx::from_bits(v.x[i]) * params.scale;
+      lower[lane * 2 + i] = ptx::from_bits(v.x[2 + i]) * params.scale;
+    }
+  }
+  const i64 first = (tile % params.q_tiles) * layout.rows + row;
+  const i64 offset = batch * params.dq.batch + head % params.shape.heads_q * params.dq.head + first * params.dq.row + chunk * 8;
+  if (first < params.shape.seqlen_q) store_dq8<C.spec.dtype>(params.dq, params.dq_fp32, offset, upper);
+  if (first + 8 < params.shape.seqlen_q) store_dq8<C.spec.dtype>(params.dq, params.dq_fp32, offset + 8 * params.dq.row, lower);
+}
+
+}  // namespace speedlight::kernels

@@ -1,0 +1,141 @@
+// The single schedule: every warp takes its keys through S, P, dP, dS, dV and dK, then all warps share the dQ product.
+#pragma once
+#include "kernels/backward_gradient.h"
+#include "kernels/backward_scores.h"
+
+namespace speedlight::kernels {
+
+template <BackwardConfig C>
+class SingleBackward {
+  using G = BackwardGeometry<C>;
+  static constexpr i32 chunk_rows = G::rows / C.tuning.chunks;
+  static constexpr bool two_q = C.tuning.q_stages == 2, two_dout = C.tuning.do_stages == 2;
+
+ public:
+  explicit SingleBackward(const BackwardParams& params) : at_{params} {}
+
+  void run() {
+    dk_.clear();
+    dv_.clear();
+    QueryWalk walk = at_.walk();
+    prologue(walk);
+    for (i32 stage = 0; !walk.done(); stage ^= 1) {
+      const QueryWalk ahead = walk.next();
+      if (at_.unmasked(walk.tile))
+        step<false>(walk, ahead, stage);
+      else
+        step<true>(walk, ahead, stage);
+      walk = ahead;
+    }
+    ptx::cp_async_wait<0>();
+    ptx::sync_block();  // all of the shared memory is free
+    store_gradient(at_, dv_, 1.0f, at_.shared + u32(G::shared.dv), at_.params.dv, at_.params.dv_fp32);
+    store_gradient(at_, dk_, at_.params.scale, at_.shared + u32(G::shared.dk), at_.params.dk, at_.params.dk_fp32);
+  }
+
+ private:
+  void prologue(const QueryWalk& walk) {
+    if (walk.done()) return;
+    at_.load_keys(at_.params.k, at_.shared + u32(G::shared.k));
+    if constexpr (!C.tuning.v_registers) at_.load_keys(at_.params.v, at_.shared + u32(G::shared.v));
+    load_q(walk, 0);
+    if constexpr (two_q && !two_dout) ptx::cp_async_commit();
+    load_dout(walk, 0);
+    ptx::cp_async_commit();
+    if constexpr (C.tuning.v_registers) at_.load_value_operand(v_);
+  }
+
+  ptx::SharedAddress q_tile(i32 stage) const { return at_.shared + u32(G::shared.q + (two_q ? stage * G::RowTile::bytes : 0)); }
+  ptx::SharedAddress dout_tile(i32 stage) const { return at_.shared + u32(G::shared.dout + (two_dout ? stage * G::RowTile::bytes : 0)); }
+  ptx::SharedAddress row_stats(i32 stage) const { return at_.shared + u32(G::shared.row_stats + (two_q ? stage * G::rows * 8 : 0)); }
+
+  void load_q(const QueryWalk& walk, i32 stage) {
+    if (walk.done()) return;
+    at_.template load_rows<C.threads()>(at_.params.q, walk, q_tile(stage), at_.thread);
+    at_.load_row_stats(walk, row_stats(stage), at_.thread);
+  }
+  void load_dout(const QueryWalk& walk, i32 stage) {
+    if (!walk.done()) at_.template load_rows<C.threads()>(at_.params.dout, walk, dout_tile(stage), at_.thread);
+  }
+
+  // One query tile. Loads of the tile ahead go out as soon as their stage is free.
+  template <bool Masked>
+  void step(const QueryWalk& walk, const QueryWalk& ahead, i32 stage) {
+    ptx::cp_async_wait<two_q && !two_dout ? 1 : 0>();
+    ptx::sync_block();
+    if constexpr (two_q) {
+      load_q(ahead, stage ^ 1);
+      if constexpr (two_dout) load_dout(ahead, stage ^ 1);
+      ptx::cp_async_commit();
+    }
+    const bool idle = Masked && at_.warp_sees_nothing(walk.tile);
+#pragma unroll
+    for (i32 c = 0; c < C.tuning.chunks; ++c) chunk<Masked>(walk, stage, c, idle);
+    ptx::sync_block();  // dS is complete, and single stages are free
+    if constexpr (!two_dout) {
+      if constexpr (!two_q) load_q(ahead, 0);
+      load_dout(ahead, 0);
+      ptx::cp_async_commit();
+    }
+    if (at_.params.dq_accumulator != nullptr) at_.add_dq(walk, at_.shared + u32(G::shared.ds));
+  }
+
+  template <bool Masked>
+  void chunk(const QueryWalk& walk, i32 stage, i32 c, bool idle) {
+    using namespace tile;
+    constexpr i32 N = chunk_rows / 8;
+    const u32 down = lane_offset<Walk::down>(at_.lane), across = lane_offset<Walk::across>(at_.lane);
+    const ptx::SharedAddress q = q_tile(stage) + u32(c * chunk_rows * 128), dout = dout_tile(stage) + u32(c * chunk_rows * 128);
+    const ptx::SharedAddress stats = row_stats(stage) + u32(c * chunk_rows * 4);
+    const ptx::SharedAddress k = at_.shared + u32(G::shared.k + at_.warp_first_key * 128) + down;
+
+    Accumulator<G::key_blocks, N> s, dp;
+    if (!idle) {
+      s.clear();
+      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(s, k, q + across);
+    }
+    if constexpr (two_q && !two_dout) {
+      if (c == 0) {
+        ptx::cp_async_wait<1>();  // dO of this tile
+        ptx::sync_block();
+      }
+    }
+    if (idle) return;
+
+    start_from_row_delta(dp, stats + G::rows * 4, at_.lane);
+    if constexpr (C.tuning.v_registers)
+      multiply_transposed<G::dtype, typename G::RowTile>(dp, v_, dout + across);
+    else
+      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(dp, k + u32(G::shared.v - G::shared.k), dout + across);
+
+    Operand<N / 2, G::key_blocks> p, ds;
+    exponentiate(s, at_.params.scale_log2, stats, at_.lane);
+    if constexpr (Masked) {
+      const PairMask<C> mask(at_, walk.tile * G::rows + c * chunk_rows);
+      erase_invisible(s, mask);
+      erase_invisible(dp, mask);
+    }
+    to_operand<G::dtype>(p, s);
+#pragma unroll
+    for (i32 m = 0; m < G::key_blocks; ++m)
+#pragma unroll
+      for (i32 n = 0; n < N; ++n)
+#pragma unroll
+        for (i32 x = 0; x < 4; ++x) dp.x[m][n][x] *= s.x[m][n][x];
+    to_operand<G::dtype>(ds, dp);
+
+    const ptx::SharedAddress pairs = at_.shared + u32(G::shared.ds + at_.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at_.lane);
+#pragma unroll
+    for (i32 m = 0; m < G::key_blocks; ++m)
+#pragma unroll
+      for (i32 k16 = 0; k16 < N / 2; ++k16) G::PairWriter::write(pairs, m, c * (chunk_rows / 16) + k16, ds.x[k16][m]);
+    multiply<G::dtype, typename G::RowTile>(dv_, p, dout + down);
+    multiply<G::dtype, typename G::RowTile>(dk_, ds, q + down);
+  }
+
+  BackwardContext<C> at_;
+  tile::Accumulator<G::key_blocks, G::dim / 8> dk_, dv_;
+  tile::Operand<C.tuning.v_registers ? G::dim_blocks : 1, G::key_blocks> v_;
+};
+
+}  // namespace speedlight::kernels

@@ -1,0 +1,168 @@
+// The split schedule: one half of the warps computes S, P, dV and dQ, the other dP, dS and dK, each pair of warps for the same keys. P^T goes
+// from warp to warp through shared memory in fragment order; dQ runs one tile behind, so that a tile needs one barrier of the block.
+#pragma once
+#include "kernels/backward_gradient.h"
+#include "kernels/backward_scores.h"
+
+namespace speedlight::kernels {
+
+// Loads and barriers that both roles go through in step.
+template <BackwardConfig C>
+struct SplitPipeline {
+  using G = BackwardGeometry<C>;
+  static constexpr i32 loaders = C.tuning.split_loads ? C.threads() / 2 : C.threads();
+
+  BackwardContext<C> at;
+
+  explicit SplitPipeline(const BackwardParams& params) : at{params} {}
+
+  bool score_role() const { return at.warp < C.kv_warps(); }
+  ptx::SharedAddress q_tile(i32 stage) const { return at.shared + u32(G::shared.q + stage * G::RowTile::bytes); }
+  ptx::SharedAddress dout_tile(i32 stage) const { return at.shared + u32(G::shared.dout + stage * G::RowTile::bytes); }
+  ptx::SharedAddress row_stats(i32 stage) const { return at.shared + u32(G::shared.row_stats + stage * G::rows * 8); }
+  ptx::SharedAddress ds_tile(i32 stage) const { return at.shared + u32(G::shared.ds + stage * G::keys * G::rows * 2); }
+  // This lane's place in the warp's P^T: fragment (m, k16) is 512 bytes further each.
+  ptx::SharedAddress p_fragments() const { return at.shared + u32(G::shared.p + at.warp_first_key * G::rows * 2 + at.lane * 16); }
+  i32 pair_barrier() const { return 1 + at.warp % C.kv_warps(); }
+
+  template <bool ScoreRole>
+  void load(const QueryWalk& walk, i32 stage) const {
+    if (walk.done() || (ScoreRole && C.tuning.split_loads)) return;
+    const i32 loader = at.thread % loaders;
+    at.template load_rows<loaders>(at.params.q, walk, q_tile(stage), loader);
+    at.template load_rows<loaders>(at.params.dout, walk, dout_tile(stage), loader);
+    at.load_row_stats(walk, row_stats(stage), loader);
+  }
+  // Tile `walk` has arrived for all, and the other stage is free: the tile ahead goes there.
+  template <bool ScoreRole>
+  void advance(const QueryWalk& ahead, i32 stage) const {
+    ptx::cp_async_wait<0>();
+    ptx::sync_block();
+    load<ScoreRole>(ahead, stage ^ 1);
+    ptx::cp_async_commit();
+  }
+};
+
+template <BackwardConfig C>
+class SplitBackward {
+  using G = BackwardGeometry<C>;
+  static constexpr i32 N = G::rows / 8;
+  using Fragments = tile::Accumulator<G::key_blocks, N>;
+  using Gradient = tile::Accumulator<G::key_blocks, G::dim / 8>;
+
+ public:
+  explicit SplitBackward(const BackwardParams& params) : pipe_(params) {}
+
+  void run() {
+    const auto& params = pipe_.at.params;
+    const QueryWalk walk = pipe_.at.walk();
+    if (!walk.done()) pipe_.at.load_keys(params.k, pipe_.at.shared + u32(G::shared.k));
+    Gradient gradient;
+    gradient.clear();
+    if (pipe_.score_role()) {
+      score_warps(walk, gradient);
+      store_gradient(pipe_.at, gradient, 1.0f, pipe_.at.shared + u32(G::shared.dv), params.dv, params.dv_fp32);
+    } else {
+      gradient_warps(walk, gradient);
+      store_gradient(pipe_.at, gradient, params.scale, pipe_.at.shared + u32(G::shared.dk), params.dk, params.dk_fp32);
+    }
+  }
+
+ private:
+  void score_warps(QueryWalk walk, Gradient& dv) {
+    pipe_.template load<true>(walk, 0);
+    ptx::cp_async_commit();
+    QueryWalk behind = walk;
+    bool first = true;
+    i32 stage = 0;
+    for (; !walk.done(); stage ^= 1) {
+      const QueryWalk ahead = walk.next();
+      pipe_.template advance<true>(ahead, stage);
+      if (pipe_.at.unmasked(walk.tile))
+        scores<false>(walk, stage, dv);
+      else if (!pipe_.at.warp_sees_nothing(walk.tile))
+        scores<true>(walk, stage, dv);
+      if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1));
+      first = false;
+      behind = walk;
+      walk = ahead;
+    }
+    ptx::sync_block();  // the last dS
+    if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1));
+    ptx::sync_block();  // all of the shared memory is free
+  }
+
+  void gradient_warps(QueryWalk walk, Gradient& dk) {
+    pipe_.template load<false>(walk, 0);
+    ptx::cp_async_commit();
+    tile::Operand<G::dim_blocks, G::key_blocks> v;
+    if (!walk.done()) pipe_.at.load_value_operand(v);
+    for (i32 stage = 0; !walk.done(); stage ^= 1) {
+      const QueryWalk ahead = walk.next();
+      pipe_.template advance<false>(ahead, stage);
+      if (pipe_.at.unmasked(walk.tile))
+        score_gradients<false>(walk, stage, v, dk);
+      else if (!pipe_.at.warp_sees_nothing(walk.tile))
+        score_gradients<true>(walk, stage, v, dk);
+      walk = ahead;
+    }
+    ptx::sync_block();
+    ptx::sync_block();
+  }
+
+  // S, P and dV of one tile; hands P over.
+  template <bool Masked>
+  void scores(const QueryWalk& walk, i32 stage, Gradient& dv) {
+    using namespace tile;
+    const auto& at = pipe_.at;
+    const ptx::SharedAddress k = at.shared + u32(G::shared.k + at.warp_first_key * 128) + lane_offset<Walk::down>(at.lane);
+    Fragments s;
+    s.clear();
+    multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(
+        s, k, pipe_.q_tile(stage) + lane_offset<Walk::across>(at.lane));
+    exponentiate(s, at.params.scale_log2, pipe_.row_stats(stage), at.lane);
+    if constexpr (Masked) erase_invisible(s, PairMask<C>(at, walk.tile * G::rows));
+    Operand<N / 2, G::key_blocks> p;
+    to_operand<G::dtype>(p, s);
+#pragma unroll
+    for (i32 m = 0; m < G::key_blocks; ++m)
+#pragma unroll
+      for (i32 k16 = 0; k16 < N / 2; ++k16) {
+        const u32(&w)[4] = p.x[k16][m];
+        ptx::store_shared_128(pipe_.p_fragments() + u32((m * (N / 2) + k16) * 512), {w[0], w[1], w[2], w[3]});
+      }
+    ptx::arrive_named(pipe_.pair_barrier(), 64);
+    multiply<G::dtype, typename G::RowTile>(dv, p, pipe_.dout_tile(stage) + lane_offset<Walk::down>(at.lane));
+  }
+
+  // dP, dS and dK of one tile; leaves dS for the dQ product.
+  template <bool Masked>
+  void score_gradients(const QueryWalk& walk, i32 stage, const tile::Operand<G::dim_blocks, G::key_blocks>& v, Gradient& dk) {
+    using namespace tile;
+    const auto& at = pipe_.at;
+    Fragments dp;
+    start_from_row_delta(dp, pipe_.row_stats(stage) + G::rows * 4, at.lane);
+    multiply_transposed<G::dtype, typename G::RowTile>(dp, v, pipe_.dout_tile(stage) + lane_offset<Walk::across>(at.lane));
+    if constexpr (Masked) erase_invisible(dp, PairMask<C>(at, walk.tile * G::rows));
+    ptx::sync_named(pipe_.pair_barrier(), 64);  // P has arrived
+    const ptx::SharedAddress pairs = pipe_.ds_tile(stage) + u32(at.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at.lane);
+    Operand<N / 2, G::key_blocks> ds;
+#pragma unroll
+    for (i32 m = 0; m < G::key_blocks; ++m)
+#pragma unroll
+      for (i32 k16 = 0; k16 < N / 2; ++k16) {
+        const ptx::Words4 p = ptx::load_shared_128(pipe_.p_fragments() + u32((m * (N / 2) + k16) * 512));
+#pragma unroll
+        for (i32 i = 0; i < 4; ++i) {
+          const float(&d)[4] = dp.x[m][2 * k16 + i / 2];
+          ds.x[k16][m][i] = ptx::pack<G::dtype>(ptx::unpack_lo<G::dtype>(p.x[i]) * d[i % 2 * 2], ptx::unpack_hi<G::dtype>(p.x[i]) * d[i % 2 * 2 + 1]);
+        }
+        G::PairWriter::write(pairs, m, k16, ds.x[k16][m]);
+      }
+    multiply<G::dtype, typename G::RowTile>(dk, ds, pipe_.q_tile(stage) + lane_offset<Walk::down>(at.lane));
+  }
+
+  SplitPipeline<C> pipe_;
+};
+
+}  // namespace speedlight::kernels
