@@ -104,6 +104,15 @@ std::string make_private_folder(const std::string& path) {
   return check_private_folder(path);
 }
 
+bool exists(const std::string& path) { return ::access(path.c_str(), F_OK) == 0; }
+
+bool can_create_in(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::path at = std::filesystem::absolute(folder, error);
+  while (!exists(at.string()) && at.has_relative_path()) at = at.parent_path();
+  return !error && ::access(at.c_str(), W_OK | X_OK) == 0;
+}
+
 std::string home_folder() {
   if (auto home = environment("HOME")) return *home;
   std::vector<char> buffer(16384);

@@ -19,6 +19,10 @@ std::string check_private_folder(const std::string& path);
 // Makes the folder with mode 0700, and its parents, when it is missing; then checks it.
 std::string make_private_folder(const std::string& path);
 
+bool exists(const std::string& path);
+// True when the folder is writable or, when it is missing, the nearest folder above it is.
+bool can_create_in(const std::string& folder);
+
 // The user's home folder, from HOME or the user database; empty when there is none.
 std::string home_folder();
 // Folder of the library or program that holds this code; empty when unknown.

@@ -1,0 +1,34 @@
+// A recipe names one piece of code: a config and a target, as in "pack.b2 @ sm_120". Recipe files list what to compile ahead of time.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+#include "plan/kernel.h"
+#include "problem/error.h"
+#include "store/store.h"
+
+namespace speedlight {
+
+struct Recipe {
+  KernelConfig config;
+  int target = 0;
+};
+
+std::string to_text(const Recipe& recipe);
+Recipe parse_recipe(std::string_view line);                // throws Error(invalid_argument) that shows the offending part
+int parse_target(std::string_view text);                   // "sm_120" -> 120; throws Error(invalid_argument)
+// A recipe a line; empty lines and what follows a '#' are skipped. Errors name the line.
+std::vector<Recipe> parse_recipes(std::string_view text);
+
+// compile() for all of them on `threads` threads (0: as many as the machine has). `done` is called once for each, in the order in which they
+// end, never twice at a time; `error` is null when the code is good. What `done` throws ends the work and is thrown here.
+struct CompileResult {
+  std::size_t index = 0;  // into the recipes
+  Code code;
+  std::exception_ptr error;
+};
+void compile_parallel(std::span<const Recipe> recipes, unsigned threads, const std::function<void(CompileResult&&)>& done);
+
+}  // namespace speedlight
