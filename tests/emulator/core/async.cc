@@ -7,8 +7,15 @@
 namespace speedlight::emulator {
 namespace {
 
-void land(Thread& thread, const AsyncCopy& c) {
-  void* to = shared_write(thread, c.to, 16);
+void land(Block& block, const AsyncCopy& c, u32 time) {
+  void* to = shared_land(block, c.to, time);
+  if (c.from) std::memcpy(to, c.from, 16);
+  else std::memset(to, 0, 16);
+}
+
+// The bytes arrive, but nobody may know that yet.
+void land_early(Block& block, const AsyncCopy& c) {
+  u8* to = block.shared.data() + (c.to - shared_base);
   if (c.from) std::memcpy(to, c.from, 16);
   else std::memset(to, 0, 16);
 }
@@ -19,9 +26,9 @@ void cp_async(u32 to, const void* from, bool valid) {
   SPEEDLIGHT_EMULATOR_SITE();
   ++machine->counts.cp_async;
   const AsyncCopy copy{to, valid ? global_read(from, 16) : nullptr, self().site};
-  shared_write(self(), to, 16);
-  if (machine->config.landing == Landing::at_once) land(self(), copy);
-  else self().open.push_back(copy);
+  shared_begin(self(), to, Kind::cp_async, u16(self().thread));
+  if (machine->config.landing == Landing::at_once) land_early(*self().warp->block, copy);
+  self().open.push_back(copy);
 }
 void cp_async_commit() {
   SPEEDLIGHT_EMULATOR_SITE();
@@ -32,7 +39,7 @@ void cp_async_wait(u32 pending) {
   SPEEDLIGHT_EMULATOR_SITE();
   auto& groups = self().groups;
   while (groups.size() > pending) {
-    for (const AsyncCopy& c : groups.front()) land(self(), c);
+    for (const AsyncCopy& c : groups.front()) land(*self().warp->block, c, self().clock.seen[self().thread]);
     groups.pop_front();
   }
 }
@@ -46,7 +53,8 @@ void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i3
   if (to % 128) fault("bulk copy to shared byte " + std::to_string(i64(to) - shared_base) + ": must be 128-byte aligned");
   if (barrier % 8) fault("bulk copy: its mbarrier is not 8-byte aligned");
   const u32 row_bytes = m.box_dim * m.element_bytes;
-  BulkCopy copy{barrier, row_bytes * m.box_rows, {}};
+  MBarrier& counted_on = mbarrier_for_bulk(barrier);
+  BulkCopy copy{&counted_on, row_bytes * m.box_rows, {}};
   for (u32 r = 0; r < m.box_rows; ++r)
     for (u32 chunk = 0; chunk < row_bytes / 16; ++chunk) {
       const u32 linear = to + r * row_bytes + chunk * 16;
@@ -55,21 +63,25 @@ void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i3
       for (i32 i = 0; i < 4; ++i) inside &= at[i] >= 0 && at[i] < m.size[i];
       const u8* from = inside ? m.base + at[0] * m.element_bytes + at[1] * m.stride[1] + at[2] * m.stride[2] + at[3] * m.stride[3] : nullptr;
       copy.pieces.push_back({linear ^ ((linear >> 7 & 7) << 4), from ? global_read(from, 16) : nullptr, self().site});
-      shared_write(self(), copy.pieces.back().to, 16);
+      shared_begin(self(), copy.pieces.back().to, Kind::bulk, u16(counted_on.component));
     }
   ++machine->counts.bulk_copies;
   machine->counts.bulk_bytes += copy.bytes;
   self().warp->block->bulk.push_back(std::move(copy));
   if (machine->config.landing == Landing::at_once) land_bulk(*self().warp->block);
 }
-void fence_proxy_async() { SPEEDLIGHT_EMULATOR_SITE(); }
+void fence_proxy_async() {
+  SPEEDLIGHT_EMULATOR_SITE();
+  self().clock.fence();
+}
 
 bool land_bulk(Block& block) {
   if (block.bulk.empty()) return false;
   const BulkCopy copy = std::move(block.bulk.front());
   block.bulk.pop_front();
-  for (const AsyncCopy& piece : copy.pieces) land(block.threads[0], piece);
-  complete_transaction(block, copy.barrier, copy.bytes);
+  const u32 time = mbarrier_next_landing(*copy.barrier);
+  for (const AsyncCopy& piece : copy.pieces) land(block, piece, time);
+  complete_transaction(*copy.barrier, copy.bytes);
   return true;
 }
 

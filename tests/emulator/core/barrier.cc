@@ -12,15 +12,17 @@ void arrive_at(i32 number, i32 threads, bool waits, Wait why) {
     fault("barrier " + std::to_string(number) + " is used with " + std::to_string(threads) + " threads here and with " +
           std::to_string(b.expected) + " by those already there");
   ++b.arrived;
-  if (waits && b.arrived < b.expected) {
-    b.waiting.push_back(&self());
-    return block_on(why, u32(number));
-  }
-  if (b.arrived < b.expected) return;
+  publish(self(), b.clock);
+  if (waits) b.waiting.push_back(&self());
+  if (b.arrived < b.expected) return waits ? block_on(why, u32(number)) : void();
   b.arrived = 0;
   ++(why == Wait::block_barrier ? machine->counts.block_barriers : machine->counts.named_barriers);
-  for (Thread* t : b.waiting) wake(*t);
+  for (Thread* t : b.waiting) {
+    t->clock.join(b.clock);
+    wake(*t);
+  }
   b.waiting.clear();
+  b.clock.reset(i32(b.clock.seen.size()));
   if (waits) preemption_point();
 }
 
@@ -30,17 +32,25 @@ void check_named(i32 barrier, i32 threads) {
     fault("named barrier " + std::to_string(barrier) + " with " + std::to_string(threads) + " threads: must be a multiple of 32, at most the block's");
 }
 
-MBarrier& find(Block& block, u32 address) {
-  for (MBarrier& b : block.mbarriers)
-    if (b.address == address) return b;
-  fault("no mbarrier was initialised at shared byte " + std::to_string(i64(address) - shared_base));
+std::string at_byte(u32 address) { return " at shared byte " + std::to_string(i64(address) - shared_base); }
+
+MBarrier& find(u32 address) {
+  const Thread& t = self();
+  for (MBarrier& b : t.warp->block->mbarriers)
+    if (b.address == address) {
+      if (b.init.who != t.thread && t.clock.seen[b.init.who] < b.init.time)
+        fault("mbarrier" + at_byte(address) + ": no barrier orders its init by thread " + std::to_string(b.init.who) + " before this use");
+      return b;
+    }
+  fault("no mbarrier was initialised" + at_byte(address));
 }
 
 void complete_if_due(MBarrier& b) {
-  if (b.pending < 0) fault("mbarrier at shared byte " + std::to_string(b.address - shared_base) + ": more arrivals than its count in one phase");
+  if (b.pending < 0) fault("mbarrier" + at_byte(b.address) + ": more arrivals than its count in one phase");
   if (b.pending > 0 || b.transaction != 0) return;
   ++b.phase;
   b.pending = b.arrivals;
+  b.completed = b.arriving;
   for (Thread* t : b.waiting) wake(*t);
   b.waiting.clear();
 }
@@ -62,44 +72,69 @@ void arrive_named(i32 barrier, i32 threads) {
   arrive_at(barrier, threads, false, Wait::named_barrier);
 }
 
+void publish(Thread& t, Clock& to) {
+  to.join(t.clock);
+  ++t.clock.seen[t.thread];
+}
+
 void mbarrier_init(u32 address, u32 arrivals) {
   SPEEDLIGHT_EMULATOR_SITE();
   if (arrivals == 0 || arrivals >= 1u << 20) fault("mbarrier.init with a count of " + std::to_string(arrivals));
-  shared_write(self(), address, 8);
   Block& block = *self().warp->block;
   for (const MBarrier& b : block.mbarriers)
-    if (b.address == address) fault("mbarrier at shared byte " + std::to_string(address - shared_base) + " is initialised twice");
-  block.mbarriers.push_back({address, arrivals, i64(arrivals), 0, 0, {}});
+    if (b.address == address) fault("mbarrier" + at_byte(address) + " is initialised twice");
+  if (i32(block.mbarriers.size()) == max_mbarriers) fault("more than " + std::to_string(max_mbarriers) + " mbarriers");
+  shared_write(self(), address, 8, Kind::mbarrier);
+  MBarrier b;
+  b.address = address;
+  b.arrivals = arrivals;
+  b.pending = arrivals;
+  b.component = machine->threads + i32(block.mbarriers.size());
+  b.init = block.words[(address - shared_base) / 4].write;
+  b.arriving.reset(i32(self().clock.seen.size()));
+  b.completed = b.arriving;
+  block.mbarriers.push_back(std::move(b));
 }
-void mbarrier_fence_init() { SPEEDLIGHT_EMULATOR_SITE(); }
+void mbarrier_fence_init() { fence_proxy_async(); }
 
 void mbarrier_arrive(u32 address) {
   SPEEDLIGHT_EMULATOR_SITE();
-  MBarrier& b = find(*self().warp->block, address);
+  MBarrier& b = find(address);
+  publish(self(), b.arriving);
   --b.pending;
   complete_if_due(b);
 }
 void mbarrier_arrive_expect(u32 address, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
-  MBarrier& b = find(*self().warp->block, address);
+  MBarrier& b = find(address);
+  publish(self(), b.arriving);
   b.transaction += bytes;
   --b.pending;
   complete_if_due(b);
 }
-void complete_transaction(Block& block, u32 barrier, u32 bytes) {
-  MBarrier& b = find(block, barrier);
+MBarrier& mbarrier_for_bulk(u32 address) {
+  MBarrier& b = find(address);
+  if (self().clock.fenced[b.init.who] < b.init.time)
+    fault("bulk copy: no fence makes the init of its mbarrier" + at_byte(address) + " visible to it");
+  return b;
+}
+u32 mbarrier_next_landing(MBarrier& b) { return b.arriving.seen[b.component] = ++b.landed; }
+void complete_transaction(MBarrier& b, u32 bytes) {
   b.transaction -= bytes;
   complete_if_due(b);
 }
 void mbarrier_wait(u32 address, u32 parity) {
   SPEEDLIGHT_EMULATOR_SITE();
   if (parity > 1) fault("mbarrier wait with parity " + std::to_string(parity));
-  for (;;) {
-    MBarrier& b = find(*self().warp->block, address);
-    if ((b.phase & 1) != parity) break;
+  MBarrier& b = find(address);
+  if ((b.phase & 1) == parity) {
+    const u64 awaited = b.phase;
     b.waiting.push_back(&self());
     block_on(Wait::mbarrier, address, parity);
+    if (b.phase != awaited + 1)
+      fault("mbarrier" + at_byte(address) + ": the phase that this thread waited for and the one after it have passed; it can miss them");
   }
+  self().clock.join(b.completed);
   preemption_point();
 }
 

@@ -34,7 +34,7 @@ void meet(Operation operation, u32 operand, const Compute& compute) {
     const Thread& first = warp.lanes[__builtin_ctz(warp.arrived)];
     fault(std::string("divergence: this lane is at a ") + name(operation) + " (" + std::to_string(operand) + "), lane " +
           std::to_string(first.lane) + " waits at a " + name(warp.operation) + " (" + std::to_string(warp.operand) + ")" +
-          describe_site(first.site) + "\n      and this lane");
+          describe_site(first.site));
   }
   warp.arrived |= 1u << t.lane;
   if (warp.arrived != ~0u) return block_on(Wait::collective);
@@ -176,7 +176,13 @@ bool any(bool value) {
 
 void sync_warp() {
   SPEEDLIGHT_EMULATOR_SITE();
-  meet(Operation::sync_warp, 0, [](Warp&) { ++machine->counts.warp_barriers; });
+  meet(Operation::sync_warp, 0, [](Warp& warp) {
+    Clock& all = warp.clock;
+    all = warp.lanes[0].clock;
+    for (i32 lane = 0; lane < 32; ++lane) publish(warp.lanes[lane], all);
+    for (i32 lane = 0; lane < 32; ++lane) warp.lanes[lane].clock.join(all);
+    ++machine->counts.warp_barriers;
+  });
 }
 
 }  // namespace speedlight::emulator

@@ -7,6 +7,7 @@
 
 #include "core/fiber.h"
 #include "core/hooks.h"
+#include "core/order.h"
 #include "launch.h"
 
 namespace speedlight::emulator {
@@ -33,6 +34,7 @@ struct Thread : Identity {
   u32 wait_on = 0;                    // named barrier's number, or mbarrier's address
   u32 wait_parity = 0;
   const void* site = nullptr;         // the code address of its last machine operation
+  Clock clock;
   std::vector<AsyncCopy> open;        // cp.async not committed yet
   std::deque<std::vector<AsyncCopy>> groups;  // committed, oldest first
 };
@@ -52,11 +54,13 @@ struct Warp {
   Operation operation = Operation::none;
   u32 operand = 0;    // what all lanes must agree on (shuffle mask, source lane)
   Slot slots[32];
+  Clock clock;        // scratch of the warp barrier
 };
 
 struct NamedBarrier {
   i32 expected = 0, arrived = 0;
   std::vector<Thread*> waiting;
+  Clock clock;           // of those that arrived in this phase
 };
 
 struct MBarrier {
@@ -65,12 +69,16 @@ struct MBarrier {
   i64 pending = 0;     // arrivals still missing in this phase
   i64 transaction = 0; // bytes expected less bytes landed
   u64 phase = 0;       // phases completed
+  i32 component = 0;   // of the clocks: the bulk copies that it counts
+  u32 landed = 0;      // that component's time
+  Epoch init;
+  Clock arriving, completed;  // of the arrivals of this phase and before; of the completed phases
   std::vector<Thread*> waiting;
 };
 
 // A bulk copy under way: rows of the box, already addressed.
 struct BulkCopy {
-  u32 barrier = 0;
+  MBarrier* barrier = nullptr;
   u32 bytes = 0;
   std::vector<AsyncCopy> pieces;  // 16 bytes each
 };
@@ -82,7 +90,8 @@ struct Block {
   std::vector<Thread> threads;
   std::vector<Warp> warps;
   std::vector<u8> shared;           // from shared_base
-  std::vector<u8> written;          // one flag a 4-byte word
+  std::vector<Word> words;          // of the shared memory, who touched them
+  std::vector<std::vector<Epoch>> overflow;  // number 0 is not used
   NamedBarrier barriers[16];        // 0 is the block's own
   std::deque<MBarrier> mbarriers;
   std::deque<BulkCopy> bulk;        // not landed
@@ -115,15 +124,27 @@ void preemption_point();                              // other warps may go firs
 
 // report.cc: ends the launch with a message that names kernel, block, thread and source lines.
 [[noreturn]] void fault(const std::string& what);
+[[noreturn]] void fault(const Thread& thread, const std::string& what);
 std::string describe_site(const void* site);
+std::string describe_access(const Block& block, const Epoch& epoch);
+i32 site_offset(const void* site);   // small form of a code address, and back
+const void* site_address(i32 offset);
 
-// shared_memory.cc: range, alignment and initialisation of a shared access by `thread`.
+// shared_memory.cc: a shared access by `thread`: range, alignment, initialisation, order. Returns where the bytes are.
 void* shared_read(Thread& thread, u32 address, u32 bytes);
-void* shared_write(Thread& thread, u32 address, u32 bytes);
+void* shared_write(Thread& thread, u32 address, u32 bytes, Kind kind = Kind::plain);
+// 16 bytes of an asynchronous copy, issued by `thread`: a write that is pending until shared_land.
+void shared_begin(Thread& thread, u32 address, Kind kind, u16 who);
+void* shared_land(Block& block, u32 address, u32 time);
+
+// barrier.cc
+void publish(Thread& thread, Clock& to);  // release: what the thread did so far, to those that acquire `to`
+MBarrier& mbarrier_for_bulk(u32 address); // of the running thread's block; checks that its init is visible to bulk copies
+u32 mbarrier_next_landing(MBarrier& barrier);
 
 // async.cc
 bool land_bulk(Block& block);        // lands the oldest bulk copy; false: none
-void complete_transaction(Block& block, u32 barrier, u32 bytes);
+void complete_transaction(MBarrier& barrier, u32 bytes);
 
 // global_memory.cc
 const void* global_read(const void* p, u32 bytes);

@@ -29,14 +29,36 @@ std::string describe_site(const void* site) {
   return text;
 }
 
+i32 site_offset(const void* site) { return site ? i32(reinterpret_cast<std::intptr_t>(site) - reinterpret_cast<std::intptr_t>(&throw_or_leave)) : 0; }
+const void* site_address(i32 offset) { return offset ? reinterpret_cast<const char*>(&throw_or_leave) + offset : nullptr; }
+
+std::string describe_access(const Block& block, const Epoch& e) {
+  std::string text;
+  switch (e.kind) {
+    case Kind::plain: text = "access"; break;
+    case Kind::cp_async: text = "cp.async"; break;
+    case Kind::bulk: text = "bulk copy"; break;
+    case Kind::mbarrier: text = "mbarrier init"; break;
+  }
+  if (e.who < block.threads.size()) text += " by thread " + std::to_string(e.who);
+  return text + describe_site(site_address(e.site));
+}
+
+namespace {
+
+std::string prefix() { return "emulator: " + (machine->config.name.empty() ? std::string("kernel") : machine->config.name) + ": "; }
+
+}  // namespace
+
+void fault(const Thread& t, const std::string& what) {
+  throw_or_leave(prefix() + "block " + std::to_string(t.block) + ", thread " + std::to_string(t.thread) + " (warp " +
+                 std::to_string(t.thread / 32) + ", lane " + std::to_string(t.lane) + "): " + what + "\n    this thread" + describe_site(t.site));
+  __builtin_unreachable();
+}
+
 void fault(const std::string& what) {
-  std::string report = "emulator: " + (machine->config.name.empty() ? std::string("kernel") : machine->config.name) + ": ";
-  if (const Thread* t = machine->current)
-    report += "block " + std::to_string(t->block) + ", thread " + std::to_string(t->thread) + " (warp " + std::to_string(t->thread / 32) +
-              ", lane " + std::to_string(t->lane) + "): " + what + describe_site(t->site);
-  else
-    report += what;
-  throw_or_leave(report);
+  if (machine->current) fault(*machine->current, what);
+  throw_or_leave(prefix() + what);
   __builtin_unreachable();
 }
 

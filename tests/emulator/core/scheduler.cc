@@ -55,8 +55,12 @@ void start_block(Block& block, u32 index) {
   block.index = index;
   block.threads_left = m.threads;
   block.shared.assign(m.shared_bytes, 0xff);  // NaN in every format
-  block.written.assign(ceil_div(m.shared_bytes, 4), 0);
-  for (auto& b : block.barriers) b = {};
+  block.words.assign(ceil_div(m.shared_bytes, 4), {});
+  block.overflow.assign(1, {});
+  for (auto& b : block.barriers) {
+    b = {};
+    b.clock.reset(m.threads + max_mbarriers);
+  }
   block.mbarriers.clear();
   block.bulk.clear();
   block.threads.assign(m.threads, {});
@@ -71,6 +75,8 @@ void start_block(Block& block, u32 index) {
       Thread& t = warp.lanes[lane];
       static_cast<Identity&>(t) = {w * 32 + lane, lane, index, m.grid};
       t.warp = &warp;
+      t.clock.reset(m.threads + max_mbarriers);
+      t.clock.seen[t.thread] = 1;
       fiber_prepare(t.fiber, block.slot * m.threads + t.thread, thread_entry);
     }
   }
