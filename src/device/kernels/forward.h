@@ -25,14 +25,20 @@ class Forward {
     rows.clear();
     out.clear();
     ptx::sync_block();
+    i32 entry = 0;
+    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). Without a mask the first are none.
 #pragma unroll 1
-    for (i32 entry = 0; entry < entries; ++entry) {
-      const ptx::SharedAddress stage = ring.wait();
-      if (u32(entry - full_from) < u32(full_count))
-        whole_stage(entry, stage);
-      else
-        masked_stage(entry, stage);
-      ring.release(lane == 0);
+    for (i32 part = C.spec.mask == MaskKind::none ? 1 : 0; part < 3; ++part) {
+      const i32 end = part_end(part);
+#pragma unroll 1
+      for (; entry < end; ++entry) {
+        const ptx::SharedAddress stage = ring.wait();
+        if (part == 1)
+          whole_stage(entry, stage);
+        else
+          masked_stage(entry, stage);
+        ring.release(ptx::lane_index() == 0);
+      }
     }
     finish();
   }
@@ -48,37 +54,42 @@ class Forward {
   using Scores = tile::Accumulator<M, N>;
   using Probabilities = tile::Operand<N / 2, M>;
 
+  // What warps need now and then waits in shared memory: registers are the wall. Words of shared.place:
+  enum PlaceWord { batch_word, head_word, head_kv_word, tile_word, first_key_tile_word, entries_word, lo_word, hi_word };
+
   // The block's place, its key tiles, and the ring's first loads.
   void start() {
     const i32 thread = ptx::thread_index();
-    lane = thread % 32;
     warp = ptx::broadcast(thread / 32, 0);
-    const ForwardPlace place = forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+    base = ptx::dynamic_shared();
+    const ForwardPlace place = this_place();
     const i64 tile_row = i64(place.tile) * C.tuning.rows;
     const TileRange range = key_tiles(tile_row, tile_row + C.tuning.rows, p.shape.seqlen_q, p.shape.seqlen_k, window(), keys);
-    entries = i32(range.count());
-    const i64 row = tile_row + warp_row();
-    const Band all = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).all;
-    const i64 whole_lo = ceil_div<i64>(all.lo, keys), whole_hi = all.hi / keys;
-    full_from = i32(whole_lo - range.lo);
-    full_count = i32(larger<i64>(whole_hi - whole_lo, 0));
-
-    const ptx::SharedAddress base = ptx::dynamic_shared();
-    place_at = base + u32(shared.place);
+    const i32 entries = i32(range.count());
     if (thread == 0) {
-      const i32 words[5] = {place.batch, place.head, place.head_kv, place.tile, i32(range.lo)};
+      const Diagonals visible = diagonals(p.shape.seqlen_q, p.shape.seqlen_k, window());
+      const i32 words[8] = {place.batch, place.head, place.head_kv, place.tile, i32(range.lo), entries, visible.lo, visible.hi};
 #pragma unroll
-      for (i32 i = 0; i < 5; ++i) ptx::store_shared_32(place_at + u32(4 * i), u32(words[i]));
+      for (i32 i = 0; i < 8; ++i) ptx::store_shared_32(base + u32(shared.place + 4 * i), u32(words[i]));
+    }
+    if (ptx::lane_index() == 0) {
+      const i64 row = tile_row + warp_row();
+      const Band all = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).all;
+      const i32 from = smaller(i32(ceil_div<i64>(all.lo, keys) - range.lo), entries), end = smaller(i32(all.hi / keys - range.lo), entries);
+      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp), u32(from));
+      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp + 4), u32(end));
     }
     if constexpr (C.tuning.copy == Copy::cp_async) ptx::sync_block();  // there every thread loads, and reads the place
     ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, thread == 0, loader());
-    keys_lane = tile::lane_offset<tile::Walk::across>(lane);
-    values_lane = u32(Tile::bytes) + tile::lane_offset<tile::Walk::down>(lane);
   }
 
+  ForwardPlace this_place() const {
+    return forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+  }
   Window window() const { return C.spec.mask == MaskKind::none ? Window{} : p.window; }
-  i32 placed(i32 word) const { return i32(ptx::load_shared_32(place_at + u32(4 * word))); }
-  enum { batch_word, head_word, head_kv_word, tile_word, first_key_tile_word };
+  i32 placed(PlaceWord word) const { return i32(ptx::load_shared_32(base + u32(shared.place + 4 * word))); }
+  // The ring entry at which part 0, 1 or 2 of this warp's walk ends.
+  i32 part_end(i32 part) const { return part == 2 ? placed(entries_word) : i32(ptx::load_shared_32(base + u32(shared.spans) + u32(8 * warp + 4 * part))); }
 
   // First row of this warp inside the block's tile.
   i32 warp_row() const {
@@ -107,7 +118,8 @@ class Forward {
 
   // Query fragments straight from global memory; rows beyond the sequence are zeros and are not read.
   void load_queries() {
-    const ForwardPlace place = forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+    const i32 lane = ptx::lane_index();
+    const ForwardPlace place = this_place();
     const i64 first = i64(place.tile) * C.tuning.rows + warp_row() + tile::lane_row(lane);
     const char* data = static_cast<const char*>(p.q.data) + (place.batch * p.q.batch + place.head * p.q.head + tile::lane_col(lane)) * 2;
 #pragma unroll
@@ -136,7 +148,7 @@ class Forward {
       const ptx::SharedAddress at = stage + u32(t * step * 128);
       if constexpr (!C.tuning.overlap) form_scores(now, at);
       if (t == 0) {
-        ring.refill(entry, entries, warp, lane == 0, loader());
+        refill(entry);
         if (!started) begin(now, scale);
       }
       Probabilities probabilities;
@@ -156,18 +168,18 @@ class Forward {
 
   // A stage with masked keys; steps that no row sees are skipped.
   void masked_stage(i32 entry, ptx::SharedAddress stage) {
-    ring.refill(entry, entries, warp, lane == 0, loader());
-    const i64 row = i64(placed(tile_word)) * C.tuning.rows + warp_row();
-    const Band some = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).some;
-    i64 key = i64(placed(first_key_tile_word) + entry) * keys;
+    refill(entry);
 #pragma unroll 1
-    for (i32 t = 0; t < steps; ++t, key += step) {
-      if (key >= some.hi || key + step <= some.lo) continue;
+    for (i32 t = 0; t < steps; ++t) {
+      const i32 key = (placed(first_key_tile_word) + entry) * keys + t * step, row = placed(tile_word) * C.tuning.rows + warp_row();
+      const Diagonals visible{placed(lo_word), placed(hi_word)};
+      const i32 live_rows = smaller(C.warp_rows(), p.shape.seqlen_q - row);
+      if (key >= p.shape.seqlen_k || live_rows <= 0 || !visible.touch(key, step, row, live_rows)) continue;
       const ptx::SharedAddress at = stage + u32(t * step * 128);
       const AlreadyScaled scale;
       Scores s;
       form_scores(s, at);
-      scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, lane, p.shape, p.window);
+      scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, ptx::lane_index());
       if (!started) begin(s, scale);
       Probabilities probabilities;
       StepSum<M> sum;
@@ -178,10 +190,13 @@ class Forward {
     }
   }
 
+  void refill(i32 entry) {
+    ring.refill(entry, [this] { return placed(entries_word); }, warp, ptx::lane_index() == 0, loader());
+  }
   template <class Between = tile::Nothing>
   void form_scores(Scores& s, ptx::SharedAddress at, Between between = {}) {
     s.clear();
-    tile::multiply_transposed<T, Tile>(s, queries, at + keys_lane, between);
+    tile::multiply_transposed<T, Tile>(s, queries, at + tile::lane_offset<tile::Walk::across>(ptx::lane_index()), between);
   }
   // The warp's first step: there is no reference yet, so it takes the true maximum.
   template <class Scale>
@@ -213,11 +228,12 @@ class Forward {
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) rows.sum[m][half] += sum.x[m][half];
-    tile::multiply<T, Tile>(out, probabilities, at + values_lane);
+    tile::multiply<T, Tile>(out, probabilities, at + u32(Tile::bytes) + tile::lane_offset<tile::Walk::down>(ptx::lane_index()));
   }
 
   // Normalised output and LSE.
   void finish() {
+    const i32 lane = ptx::lane_index();
     const i64 batch = placed(batch_word), head = placed(head_word);
     const i64 first = i64(placed(tile_word)) * C.tuning.rows + warp_row() + tile::lane_row(lane);
     const OutputRows to{static_cast<char*>(p.out.data) + (batch * p.out.batch + head * p.out.head) * (p.out_fp32 ? 4 : 2), p.out.row,
@@ -240,10 +256,9 @@ class Forward {
   tile::Operand<D / 16, M> queries;
   tile::Accumulator<M, D / 8> out;
   RowState<M> rows;
-  bool started = false;                          // the warp has had its first step
-  i32 lane, warp;
-  i32 entries, full_from, full_count;            // ring entries; those that are whole stages for this warp
-  ptx::SharedAddress place_at, keys_lane, values_lane;  // the latter two: offsets in a stage
+  bool started = false;  // the warp has had its first step
+  i32 warp;
+  ptx::SharedAddress base;
 };
 
 // Grid: forward_blocks(shape, q_tiles); C.threads() threads; forward_shared(C).bytes of dynamic shared memory.

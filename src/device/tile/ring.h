@@ -3,7 +3,8 @@
 //   start(...)       all threads; the first entries are under way; the caller then synchronises the block
 //   for entry in [0, entries):
 //     stage = wait()   all threads; the entry's data are there
-//     refill(entry)    all threads, once, anywhere before release: loads a later entry into a stage that has been left
+//     refill(entry)    all threads, once, anywhere before release: loads a later entry into a stage that has been left; `entries()` is asked
+//                      only by those who need it
 //     release()        all threads; no more reads of this stage
 //
 // `load(entry, stage, barrier)` loads one entry: for bulk copies one thread calls it and its bytes count on the barrier; for cp.async all do.
@@ -44,9 +45,9 @@ class Ring<Copy::bulk, Stages, StageBytes, Warps> {
   }
 
   // The stage left in the previous step gets the entry that comes Stages after it, as soon as all warps have left it.
-  template <class Load>
-  void refill(i32 entry, i32 entries, i32 warp, bool lead, Load load) {
-    if (entry == 0 || warp != entry % Warps || entry - 1 + Stages >= entries) return;
+  template <class Entries, class Load>
+  void refill(i32 entry, Entries entries, i32 warp, bool lead, Load load) {
+    if (warp != entry % Warps || entry == 0 || entry - 1 + Stages >= entries()) return;
     const bool wrapped = stage_ == 0;
     const i32 left = wrapped ? Stages - 1 : stage_ - 1;
     if (lead) {
@@ -99,10 +100,10 @@ class Ring<Copy::cp_async, Stages, StageBytes, Warps> {
     return memory_ + u32(stage_ * StageBytes);
   }
 
-  template <class Load>
-  void refill(i32 entry, i32 entries, i32, bool, Load load) {
+  template <class Entries, class Load>
+  void refill(i32 entry, Entries entries, i32, bool, Load load) {
     const i32 left = stage_ == 0 ? Stages - 1 : stage_ - 1;
-    if (entry + Stages - 1 < entries) load(entry + Stages - 1, memory_ + u32(left * StageBytes), 0);
+    if (entry + Stages - 1 < entries()) load(entry + Stages - 1, memory_ + u32(left * StageBytes), 0);
     ptx::cp_async_commit();  // also when empty: wait() counts one group an entry
   }
 
