@@ -108,7 +108,7 @@ class SingleBackward {
     else
       multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(dp, k + u32(G::shared.v - G::shared.k), dout + across);
 
-    Operand<N / 2, G::key_blocks> p, ds;
+    tile::Operand<N / 2, G::key_blocks> p, ds;
     exponentiate(s, at_.params.scale_log2, stats, at_.lane);
     if constexpr (Masked) {
       const PairMask<C> mask(at_, walk.tile * G::rows + c * chunk_rows);

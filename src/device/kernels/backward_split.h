@@ -122,7 +122,7 @@ class SplitBackward {
         s, k, pipe_.q_tile(stage) + lane_offset<Walk::across>(at.lane));
     exponentiate(s, at.params.scale_log2, pipe_.row_stats(stage), at.lane);
     if constexpr (Masked) erase_invisible(s, PairMask<C>(at, walk.tile * G::rows));
-    Operand<N / 2, G::key_blocks> p;
+    tile::Operand<N / 2, G::key_blocks> p;
     to_operand<G::dtype>(p, s);
 #pragma unroll
     for (i32 m = 0; m < G::key_blocks; ++m)
@@ -146,7 +146,7 @@ class SplitBackward {
     if constexpr (Masked) erase_invisible(dp, PairMask<C>(at, walk.tile * G::rows));
     ptx::sync_named(pipe_.pair_barrier(), 64);  // P has arrived
     const ptx::SharedAddress pairs = pipe_.ds_tile(stage) + u32(at.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at.lane);
-    Operand<N / 2, G::key_blocks> ds;
+    tile::Operand<N / 2, G::key_blocks> ds;
 #pragma unroll
     for (i32 m = 0; m < G::key_blocks; ++m)
 #pragma unroll

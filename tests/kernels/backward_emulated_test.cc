@@ -1,0 +1,250 @@
+// Backward on the emulator: preprocess, main and postprocess kernels of several configs over small ugly problems, against float64.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "config/backward_grid.h"
+#include "config/backward_shared.h"
+#include "cpu/compare.h"
+#include "cpu/element.h"
+#include "kernels/backward.h"
+#include "kernels/backward_postprocess.h"
+#include "kernels/backward_preprocess.h"
+#include "launch.h"
+#include "memory.h"
+
+namespace speedlight {
+namespace {
+
+constexpr Window causal{Window::unlimited, 0};
+
+struct Case {
+  i64 batch = 1, heads_q = 1, heads_kv = 1, seqlen_q = 64, seqlen_k = 128;
+  Window window = {};
+  float scale = 0.125f;
+  bool dlse = false, fp32_gradients = false, fp32_out = false;
+  bool want_dq = true, want_dk = true, want_dv = true;
+  float magnitude = 1;   // of q and k
+  float outlier = 1;     // one element in 64 of q is this much larger
+};
+
+// A tensor with storage of its own; `arrangement` picks strides: contiguous, heads outside of rows, or rows with gaps.
+struct Tensor {
+  TensorLayout layout;
+  std::vector<u16> storage;
+
+  Tensor(DType dtype, i64 batch, i64 rows, i64 heads, i64 dim, int arrangement) {
+    layout = contiguous(dtype, rows, heads, dim);
+    if (arrangement == 1) layout.row = dim, layout.head = rows * dim;
+    if (arrangement == 2) layout.row = heads * (dim + 8) + 8, layout.head = dim + 8, layout.batch = rows * layout.row + 24;
+    storage.resize((batch * std::max(layout.batch, rows * layout.row) + heads * layout.head + dim) * size_of(dtype) / 2 + 8, 0x7fff);
+  }
+  StridedTensor strided() { return {storage.data(), layout.batch, layout.row, layout.head}; }
+};
+
+template <class Set>
+void for_each_element(const TensorLayout& l, i64 batch, i64 rows, i64 heads, i64 dim, Set set) {
+  i64 flat = 0;
+  for (i64 b = 0; b < batch; ++b)
+    for (i64 s = 0; s < rows; ++s)
+      for (i64 h = 0; h < heads; ++h)
+        for (i64 d = 0; d < dim; ++d) set(b * l.batch + s * l.row + h * l.head + d, flat++);
+}
+
+struct Run {
+  Problem problem;
+  Tensor q, k, v, out, dout, dq, dk, dv;
+  std::vector<float> lse, dlse;
+  Pointers pointers;
+  reference::Values truth;
+
+  Run(const Case& c, const Spec& spec, u32 seed)
+      : q(spec.dtype, c.batch, c.seqlen_q, c.heads_q, spec.head_dim, seed % 3),
+        k(spec.dtype, c.batch, c.seqlen_k, c.heads_kv, spec.head_dim, (seed + 1) % 3),
+        v(spec.dtype, c.batch, c.seqlen_k, c.heads_kv, spec.head_dim, (seed + 2) % 3),
+        out(c.fp32_out ? DType::fp32 : spec.dtype, c.batch, c.seqlen_q, c.heads_q, spec.head_dim, seed / 2 % 3),
+        dout(spec.dtype, c.batch, c.seqlen_q, c.heads_q, spec.head_dim, (seed / 2 + 1) % 3),
+        dq(gradient_type(c, spec), c.batch, c.seqlen_q, c.heads_q, spec.head_dim, (seed / 2 + 2) % 3),
+        dk(gradient_type(c, spec), c.batch, c.seqlen_k, c.heads_kv, spec.head_dim, seed / 3 % 3),
+        dv(gradient_type(c, spec), c.batch, c.seqlen_k, c.heads_kv, spec.head_dim, (seed / 3 + 1) % 3) {
+    auto& p = problem;
+    p.batch = c.batch, p.heads_q = c.heads_q, p.heads_kv = c.heads_kv, p.seqlen_q = c.seqlen_q, p.seqlen_k = c.seqlen_k;
+    p.head_dim = p.value_dim = spec.head_dim, p.dtype = spec.dtype, p.scale = c.scale, p.window = c.window, p.has_dlse = c.dlse;
+    p.q = q.layout, p.k = k.layout, p.v = v.layout, p.out = out.layout, p.dout = dout.layout, p.dq = dq.layout, p.dk = dk.layout, p.dv = dv.layout;
+    p.want_dq = c.want_dq, p.want_dk = c.want_dk, p.want_dv = c.want_dv;
+    fill_inputs(c, seed);
+    pointers = {q.storage.data(), k.storage.data(), v.storage.data(), out.storage.data(), lse.data(), dout.storage.data(),
+                c.dlse ? dlse.data() : nullptr, c.want_dq ? dq.storage.data() : nullptr, c.want_dk ? dk.storage.data() : nullptr,
+                c.want_dv ? dv.storage.data() : nullptr};
+    truth = reference::compute(p, pointers, true, reference::Arithmetic::float64);
+    for (i64 i = 0; i < i64(lse.size()); ++i) lse[i] = float(truth.lse[i]);
+    for_each_element(p.out, p.batch, p.seqlen_q, p.heads_q, p.head_dim,
+                     [&](i64 at, i64 flat) { write_element(out.storage.data(), at, p.out.dtype, float(truth.out[flat])); });
+  }
+
+  static DType gradient_type(const Case& c, const Spec& spec) { return c.fp32_gradients ? DType::fp32 : spec.dtype; }
+
+  void fill_inputs(const Case& c, u32 seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<float> normal;
+    const auto fill = [&](Tensor& t, i64 rows, i64 heads, float magnitude, float outlier) {
+      for_each_element(t.layout, c.batch, rows, heads, problem.head_dim, [&](i64 at, i64) {
+        write_element(t.storage.data(), at, t.layout.dtype, normal(random) * magnitude * (random() % 64 == 0 ? outlier : 1));
+      });
+    };
+    fill(q, c.seqlen_q, c.heads_q, c.magnitude, c.outlier);
+    fill(k, c.seqlen_k, c.heads_kv, c.magnitude, 1);
+    fill(v, c.seqlen_k, c.heads_kv, 1, 1);
+    fill(dout, c.seqlen_q, c.heads_q, 1, 1);
+    lse.resize(c.batch * c.heads_q * c.seqlen_q);
+    dlse.resize(lse.size());
+    for (float& x : dlse) x = normal(random);
+  }
+};
+
+using emulator::Access;
+using emulator::Region;
+
+// Registers the memory, launches what a plan would launch, checks that everything wanted was written.
+template <BackwardConfig C>
+void launch_backward(Run& run, const emulator::Config& adversary) {
+  const Problem& p = run.problem;
+  BackwardParams params{};
+  params.q = run.q.strided(), params.k = run.k.strided(), params.v = run.v.strided(), params.out = run.out.strided(), params.dout = run.dout.strided();
+  params.dq = run.dq.strided(), params.dk = run.dk.strided(), params.dv = run.dv.strided();
+  if (!p.want_dq) params.dq.data = nullptr;
+  if (!p.want_dk) params.dk.data = nullptr;
+  if (!p.want_dv) params.dv.data = nullptr;
+  params.lse = run.lse.data(), params.dlse = run.pointers.dlse;
+  params.shape = {i32(p.batch), i32(p.heads_q), i32(p.heads_kv), i32(p.seqlen_q), i32(p.seqlen_k)};
+  params.window = p.window, params.scale = p.scale, params.scale_log2 = float(double(p.scale) * 1.4426950408889634);
+  params.q_tiles = i32(ceil_div<i64>(p.seqlen_q, C.tuning.rows)), params.k_tiles = i32(ceil_div<i64>(p.seqlen_k, C.tuning.keys));
+  params.rows_padded = params.q_tiles * C.tuning.rows;
+  params.out_fp32 = p.out.dtype == DType::fp32, params.dq_fp32 = params.dk_fp32 = params.dv_fp32 = p.dq.dtype == DType::fp32;
+
+  const i64 padded = p.batch * p.heads_q * params.rows_padded;
+  std::vector<float> row_lse2(padded), row_delta(padded), accumulator(p.want_dq ? padded * p.head_dim : 0);
+  params.row_lse2 = row_lse2.data(), params.row_delta = row_delta.data(), params.dq_accumulator = p.want_dq ? accumulator.data() : nullptr;
+
+  const i32 gradient_bytes = i32(size_of(p.dq.dtype));
+  const i64 b = p.batch, sq = p.seqlen_q, sk = p.seqlen_k, hq = p.heads_q, hk = p.heads_kv, d = p.head_dim;
+  Region rq("q", params.q, 2, b, sq, hq, d, Access::input), rk("k", params.k, 2, b, sk, hk, d, Access::input);
+  Region rv("v", params.v, 2, b, sk, hk, d, Access::input), rdo("dout", params.dout, 2, b, sq, hq, d, Access::input);
+  Region ro("out", params.out, i32(size_of(p.out.dtype)), b, sq, hq, d, Access::input);
+  Region rl("lse", params.lse, i64(run.lse.size() * 4), Access::input), rdl("dlse", params.dlse, params.dlse ? i64(run.dlse.size() * 4) : 0, Access::input);
+  Region rl2("row_lse2", params.row_lse2, padded * 4, Access::output), rd("row_delta", params.row_delta, padded * 4, Access::output);
+  Region ra("dq_accumulator", params.dq_accumulator, i64(accumulator.size() * 4), Access::output);
+  Region rdq("dq", params.dq, gradient_bytes, p.want_dq ? b : 0, sq, hq, d, Access::output);
+  Region rdk("dk", params.dk, gradient_bytes, p.want_dk ? b : 0, sk, hk, d, Access::output);
+  Region rdv("dv", params.dv, gradient_bytes, p.want_dv ? b : 0, sk, hk, d, Access::output);
+
+  constexpr PreprocessConfig pre{{.dtype = C.spec.dtype, .head_dim = C.spec.head_dim, .value_dim = C.spec.value_dim}};
+  constexpr PostprocessConfig post{pre.spec, C.dq_layout()};
+  if (const i64 grid = preprocess_grid(params.shape, params.rows_padded); grid > 0)
+    emulator::launch(u32(grid), pre.threads(), 0, [&] { kernels::backward_preprocess<pre>(params); }, adversary);
+  if (const i64 grid = backward_grid(params.shape, params.k_tiles); grid > 0)
+    emulator::launch(u32(grid), C.threads(), backward_shared(C).bytes, [&] { kernels::backward<C>(params); }, adversary);
+  if (const i64 grid = postprocess_grid(params.shape, params.q_tiles, post.layout); grid > 0 && p.want_dq)
+    emulator::launch(u32(grid), post.threads(), 0, [&] { kernels::backward_postprocess<post>(params); }, adversary);
+  EXPECT_EQ(rdq.unwritten(), 0);
+  EXPECT_EQ(rdk.unwritten(), 0);
+  EXPECT_EQ(rdv.unwritten(), 0);
+}
+
+template <BackwardConfig C>
+void check(const Case& c, u32 seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ": batch " << c.batch << " heads " << c.heads_q << '/' << c.heads_kv << " seqlen " << c.seqlen_q
+                                  << '/' << c.seqlen_k << " window " << c.window.left << ' ' << c.window.right << " scale " << c.scale);
+  Run run(c, C.spec, seed);
+  emulator::Config adversary;
+  adversary.landing = seed % 2 ? emulator::Landing::late : emulator::Landing::at_once;
+  adversary.warps = emulator::Warps(seed % 3);
+  adversary.blocks = emulator::Blocks(seed / 2 % 3);
+  adversary.seed = seed;
+  adversary.name = "backward";
+  try {
+    launch_backward<C>(run, adversary);
+  } catch (const emulator::Fault& fault) {
+    FAIL() << fault.what();
+  }
+  const auto plain = reference::compute(run.problem, run.pointers, true, reference::Arithmetic::plain);
+  const auto result = reference::compare(run.problem, run.pointers, run.truth, plain, true);
+  EXPECT_TRUE(result.pass) << result.text();
+}
+
+// Which config a test instance runs.
+constexpr BackwardTuning a1{.rows = 32, .keys = 128, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
+constexpr BackwardTuning a2{.rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
+constexpr BackwardTuning single128{.rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .dq_warps_m = 2, .dq_warps_n = 4};
+constexpr BackwardTuning split128{.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2,
+                                  .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4};
+
+constexpr BackwardTuning with_split_loads(BackwardTuning t) {
+  t.split_loads = true;
+  return t;
+}
+constexpr BackwardTuning for_sm_80(BackwardTuning t) {
+  t.add = VectorAdd::scalar;
+  t.store = MatrixStore::plain;
+  return t;
+}
+constexpr BackwardTuning two_stages(BackwardTuning t) {
+  t.q_stages = t.do_stages = 2;
+  return t;
+}
+constexpr BackwardConfig config(DType dtype, u16 dim, MaskKind mask, BackwardTuning tuning) { return {{dtype, dim, dim, mask}, tuning}; }
+
+template <class T>
+class Backward : public testing::Test {};
+template <DType Type, u16 Dim, BackwardTuning Tuning>
+struct Variant {
+  static constexpr BackwardConfig none = config(Type, Dim, MaskKind::none, Tuning), band = config(Type, Dim, MaskKind::band, Tuning);
+};
+using Variants =
+    testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
+                   Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>, Variant<DType::fp16, 128, for_sm_80(single128)>,
+                   Variant<DType::fp16, 128, split128>, Variant<DType::bf16, 128, with_split_loads(split128)>,
+                   Variant<DType::bf16, 128, for_sm_80(split128)>>;
+TYPED_TEST_SUITE(Backward, Variants);
+
+TYPED_TEST(Backward, WithoutMask) {
+  check<TypeParam::none>({.seqlen_q = 64, .seqlen_k = 128}, 1);
+  check<TypeParam::none>({.batch = 2, .heads_q = 2, .heads_kv = 1, .seqlen_q = 65, .seqlen_k = 129, .dlse = true}, 2);
+  check<TypeParam::none>({.heads_q = 2, .heads_kv = 2, .seqlen_q = 31, .seqlen_k = 127, .scale = -0.2f, .fp32_gradients = true}, 3);
+  check<TypeParam::none>({.seqlen_q = 97, .seqlen_k = 1, .fp32_out = true}, 4);
+  check<TypeParam::none>({.seqlen_q = 1, .seqlen_k = 40, .scale = 0, .dlse = true}, 5);
+}
+
+TYPED_TEST(Backward, Empty) {
+  check<TypeParam::none>({.batch = 2, .heads_q = 2, .heads_kv = 1, .seqlen_q = 0, .seqlen_k = 130}, 6);
+  check<TypeParam::none>({.seqlen_q = 40, .seqlen_k = 0}, 7);
+  check<TypeParam::band>({.seqlen_q = 0, .seqlen_k = 33, .window = causal}, 8);
+}
+
+TYPED_TEST(Backward, Causal) {
+  check<TypeParam::band>({.seqlen_q = 160, .seqlen_k = 160, .window = causal}, 9);
+  check<TypeParam::band>({.heads_q = 3, .heads_kv = 1, .seqlen_q = 70, .seqlen_k = 200, .window = causal, .dlse = true}, 10);
+  check<TypeParam::band>({.batch = 2, .seqlen_q = 180, .seqlen_k = 50, .window = causal, .dlse = true, .outlier = 8}, 11);  // rows without keys
+}
+
+TYPED_TEST(Backward, Windows) {
+  check<TypeParam::band>({.heads_q = 2, .heads_kv = 1, .seqlen_q = 150, .seqlen_k = 290, .window = {20, 7}}, 12);
+  check<TypeParam::band>({.seqlen_q = 129, .seqlen_k = 260, .window = {-3, Window::unlimited}, .fp32_gradients = true}, 13);
+  check<TypeParam::band>({.seqlen_q = 40, .seqlen_k = 300, .window = {0, 0}, .scale = -0.125f}, 14);  // keys without rows
+}
+
+TYPED_TEST(Backward, OnlyWhatIsWanted) {
+  check<TypeParam::none>({.seqlen_q = 33, .seqlen_k = 50, .want_dq = false}, 15);
+  check<TypeParam::band>({.seqlen_q = 33, .seqlen_k = 50, .window = causal, .want_dk = false}, 16);
+  check<TypeParam::band>({.seqlen_q = 33, .seqlen_k = 50, .window = causal, .want_dv = false}, 17);
+}
+
+// LSE far below zero: a masked key's exponential would overflow.
+TYPED_TEST(Backward, VeryNegativeScores) {
+  check<TypeParam::none>({.seqlen_q = 50, .seqlen_k = 1, .scale = 1, .magnitude = 5}, 18);
+  check<TypeParam::band>({.seqlen_q = 70, .seqlen_k = 40, .window = causal, .scale = 1, .magnitude = 4}, 19);
+}
+
+}  // namespace
+}  // namespace speedlight

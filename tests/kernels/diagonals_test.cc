@@ -1,0 +1,57 @@
+// The tile view of the mask band must agree with the band itself.
+#include "attention/diagonals.h"
+
+#include <gtest/gtest.h>
+
+#include "attention/query_walk.h"
+
+namespace speedlight {
+namespace {
+
+const Window windows[] = {{}, {Window::unlimited, 0}, {0, 0}, {3, Window::unlimited}, {2, 5}, {-2, 4}, {7, -3}, {Window::unlimited, -20}, {i64(1) << 40, i64(1) << 40}};
+
+bool visible(i32 key, i32 row, i32 seqlen_q, i32 seqlen_k, Window w) {
+  const Band b = band(row, seqlen_q, seqlen_k, w);
+  return key >= b.lo && key < b.hi;
+}
+
+TEST(Diagonals, AgreeWithTheBand) {
+  for (const Window& w : windows)
+    for (i32 sq = 1; sq <= 12; ++sq)
+      for (i32 sk = 1; sk <= 12; ++sk) {
+        const Diagonals d = diagonals(sq, sk, w);
+        for (i32 row = 0; row < sq; ++row)
+          for (i32 key = 0; key < sk; ++key)
+            ASSERT_EQ(d.lo <= key - row && key - row <= d.hi, visible(key, row, sq, sk, w)) << sq << ' ' << sk << ' ' << row << ' ' << key;
+      }
+}
+
+TEST(Diagonals, TouchAndCoverATile) {
+  for (const Window& w : windows)
+    for (i32 sq : {9, 16})
+      for (i32 sk : {9, 16}) {
+        const Diagonals d = diagonals(sq, sk, w);
+        for (i32 key = 0; key + 4 <= sk; ++key)
+          for (i32 row = 0; row + 3 <= sq; ++row) {
+            i32 seen = 0;
+            for (i32 k = key; k < key + 4; ++k)
+              for (i32 r = row; r < row + 3; ++r) seen += visible(k, r, sq, sk, w);
+            ASSERT_EQ(d.touch(key, 4, row, 3), seen > 0);
+            ASSERT_EQ(d.cover(key, 4, row, 3), seen == 12);
+          }
+      }
+}
+
+TEST(QueryWalk, VisitsEveryTileOfEveryHeadOfTheGroup) {
+  i32 expected_head = 6, expected_tile = 2;
+  for (QueryWalk w = query_walk({2, 5}, 6, 3); !w.done(); w = w.next()) {
+    ASSERT_EQ(w.head, expected_head);
+    ASSERT_EQ(w.tile, expected_tile);
+    if (++expected_tile == 5) expected_tile = 2, ++expected_head;
+  }
+  EXPECT_EQ(expected_head, 9);
+  EXPECT_TRUE(query_walk({3, 3}, 0, 4).done());
+}
+
+}  // namespace
+}  // namespace speedlight
