@@ -138,10 +138,4 @@ const Prepared& load_plan(const Plan& plan, int ordinal) {
   return *entry->second;
 }
 
-LoadedKernel load_kernel(const KernelConfig& config, int ordinal) {
-  const DeviceFacts device = device_facts(ordinal);
-  return load_one(driver(), {.step = {}, .config = config, .grid = 0, .threads = threads(config), .shared = shared_bytes(config), .reason = {}, .copies = {}},
-                  device, device, ordinal);
-}
-
 }  // namespace speedlight::gpu

@@ -21,7 +21,5 @@ struct Prepared {
 const Prepared* find_prepared(const Plan& plan, int ordinal);
 // Loads what is missing. A context of the device must be current.
 const Prepared& load_plan(const Plan& plan, int ordinal);
-// One kernel that belongs to no plan, its dynamic shared memory as the config says. A context of the device must be current.
-LoadedKernel load_kernel(const KernelConfig& config, int ordinal);
 
 }  // namespace speedlight::gpu

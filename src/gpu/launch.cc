@@ -3,7 +3,6 @@
 #include "gpu/context.h"
 #include "gpu/device.h"
 #include "gpu/kernels.h"
-#include "gpu/reference.h"
 
 namespace speedlight::gpu {
 namespace {
@@ -102,17 +101,6 @@ void launch(const Plan& plan, const Pointers& pointers, int ordinal, Stream hand
       start(d, loaded, launch.grid, launch.threads, backward, stream);
     }
   }
-}
-
-void launch_reference(const ReferenceConfig& config, const ReferenceParams& params, int ordinal, Stream handle) {
-  const Driver& d = driver();
-  const auto stream = static_cast<CUstream>(handle);
-  const ContextGuard guard(d, ordinal, stream);
-  const AttentionShape& s = params.shape;
-  const i64 rows = i64(s.batch) * s.heads_q * s.seqlen_q + (config.backward ? i64(s.batch) * s.heads_kv * s.seqlen_k : 0);
-  if (rows == 0) return;
-  ReferenceParams copy = params;
-  start(d, load_kernel(config, ordinal), u32(ceil_div<i64>(rows, config.block_rows())), config.threads(), copy, stream);
 }
 
 }  // namespace speedlight::gpu
