@@ -110,7 +110,7 @@ bool can_create_in(const std::string& folder) {
   std::error_code error;
   std::filesystem::path at = std::filesystem::absolute(folder, error);
   while (!exists(at.string()) && at.has_relative_path()) at = at.parent_path();
-  return !error && ::access(at.c_str(), W_OK | X_OK) == 0;
+  return !error && std::filesystem::is_directory(at, error) && ::faccessat(AT_FDCWD, at.c_str(), W_OK | X_OK, AT_EACCESS) == 0;
 }
 
 std::string home_folder() {
