@@ -91,7 +91,8 @@ PackParams bind_pack(const Plan& plan, const PlannedLaunch& launch, const Pointe
     const Placed t = place(plan, pointers, copy.operand);
     const StridedTensor ours = packed(t, pointers), theirs = original(t);
     const bool in = launch.step == Step::pack_inputs;
-    params.jobs[params.count++] = {in ? theirs : ours, in ? ours : theirs, plan.problem.batch, t.rows, t.heads, i32(t.dim), copy.first_block};
+    params.jobs[params.count++] = {in ? theirs : ours, in ? ours : theirs, plan.problem.batch, t.rows, t.heads,
+                                   i32(t.dim),         copy.first_block};
   }
   return params;
 }

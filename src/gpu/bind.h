@@ -7,11 +7,11 @@ namespace speedlight {
 
 // A tensor that bulk copies read: what a CUtensorMap is made from, dimensions innermost first (dim, rows, heads, batch).
 struct MapShape {
-  void* data = nullptr;      // null: the tensor has no element, and no map is needed
+  void* data = nullptr;  // null: the tensor has no element, and no map is needed
   bool bf16 = true;
-  u64 sizes[4] = {};         // elements; 1 where the dimension is broadcast
-  u64 strides[3] = {};       // bytes, of all but the innermost; multiples of 16
-  u32 box[4] = {};           // elements copied at once: 64 x keys x 1 x 1
+  u64 sizes[4] = {};                         // elements; 1 where the dimension is broadcast
+  u64 strides[3] = {};                       // bytes, of all but the innermost; multiples of 16
+  u32 box[4] = {};                           // elements copied at once: 64 x keys x 1 x 1
   bool has_batch = false, has_head = false;  // false: broadcast, the coordinate is 0
 };
 

@@ -25,7 +25,8 @@ bool is_real(CUstream stream) { return stream != nullptr && stream != CU_STREAM_
 
 void check_ordinal(const Driver& d, int ordinal) {
   if (ordinal < 0 || ordinal >= d.devices)
-    throw Error(Status::unknown_device, "device is " + std::to_string(ordinal) + ": must be at least 0 and below " + std::to_string(d.devices));
+    throw Error(Status::unknown_device,
+                "device is " + std::to_string(ordinal) + ": must be at least 0 and below " + std::to_string(d.devices));
 }
 
 ContextGuard::ContextGuard(const Driver& driver, int ordinal, CUstream stream) : driver_(driver) {
@@ -43,8 +44,8 @@ ContextGuard::ContextGuard(const Driver& driver, int ordinal, CUstream stream) :
     if (pushed_ && (found != CUDA_SUCCESS || device != ordinal)) driver_.cuCtxPopCurrent(&current);  // no destructor runs after a throw
     driver_.check(found, "cuCtxGetDevice");
     if (device != ordinal)
-      throw Error(Status::invalid_argument,
-                  "stream belongs to device " + std::to_string(device) + ": must belong to device " + std::to_string(ordinal) + ", on which the call is made");
+      throw Error(Status::invalid_argument, "stream belongs to device " + std::to_string(device) + ": must belong to device " +
+                                                std::to_string(ordinal) + ", on which the call is made");
   } else if (current_device() != ordinal) {
     push(primary_context(driver_, ordinal));
   }

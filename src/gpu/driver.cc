@@ -1,4 +1,5 @@
 #include "gpu/driver.h"
+#include <algorithm>
 #include <array>
 #include "platform/library.h"
 
@@ -39,8 +40,8 @@ bool is_sticky(CUresult result) {
 
 std::string load_functions(Driver& d, const platform::Library& library) {
   std::string missing;
-#define SPEEDLIGHT_LOAD(name)                                                              \
-  d.name = reinterpret_cast<decltype(d.name)>(library.symbol(SPEEDLIGHT_TEXT(name)));      \
+#define SPEEDLIGHT_LOAD(name)                                                         \
+  d.name = reinterpret_cast<decltype(d.name)>(library.symbol(SPEEDLIGHT_TEXT(name))); \
   if (!d.name) missing += (missing.empty() ? "" : ", ") + std::string(SPEEDLIGHT_TEXT(name));
   SPEEDLIGHT_DRIVER_FUNCTIONS(SPEEDLIGHT_LOAD)
 #undef SPEEDLIGHT_LOAD
@@ -53,7 +54,11 @@ std::string load_functions(Driver& d, const platform::Library& library) {
 std::string open_driver(Driver& d) {
   const std::array<std::string, 2> names{"libcuda.so.1", "libcuda.so"};
   const platform::Library library = platform::Library::open(names);
-  if (!library) return "no CUDA driver: " + library.error();
+  if (!library) {
+    std::string why = library.error();
+    std::ranges::replace(why, '\n', ';');
+    return "no CUDA driver: " + why;
+  }
   const std::string missing = load_functions(d, library);
   if (d.cuDriverGetVersion) d.cuDriverGetVersion(&d.version);
   if (d.version < driver_floor)
@@ -80,12 +85,16 @@ void Driver::fail(CUresult result, const char* call) const {
   const std::string text = std::string(call) + ": " + describe(*this, result);
   if (result == CUDA_ERROR_OUT_OF_MEMORY) throw Error(Status::out_of_memory, text);
   if (is_sticky(result))
-    throw Error(Status::cuda_error,
-                text + ": already pending when this call began. A kernel that ran earlier in this context failed; the context can no longer be used");
+    throw Error(
+        Status::cuda_error,
+        text +
+            ": already pending when this call began. A kernel that ran earlier in this context failed; the context can no longer be used");
   throw Error(Status::cuda_error, text);
 }
 
-std::string driver_version_text(int version) { return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }
+std::string driver_version_text(int version) {
+  return "CUDA " + std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
 
 const Driver& driver() {
   const Opened& o = opened();

@@ -66,7 +66,8 @@ DeviceFacts device_facts(int ordinal) {
   facts.blocks_sm = read(CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
   if (facts.capability < 80)
     throw Error(Status::unknown_device, "device " + std::to_string(ordinal) + " (" + facts.name + ") has compute capability " +
-                                            std::to_string(facts.capability / 10) + "." + std::to_string(facts.capability % 10) + ": must be 8.0 or newer");
+                                            std::to_string(facts.capability / 10) + "." + std::to_string(facts.capability % 10) +
+                                            ": must be 8.0 or newer");
   if (facts.capability / 10 == 12 && d.version < driver_floor_blackwell)
     throw Error(Status::no_driver, "the CUDA driver is too old for " + facts.name + ": it supports " + driver_version_text(d.version) +
                                        ", must be CUDA 12.8 (driver 570) or newer");

@@ -12,8 +12,8 @@ namespace {
 struct LoadedLibrary {
   std::mutex mutex;
   CUkernel kernel = nullptr;
-  std::shared_ptr<const Code> code;      // its bytes must outlive the library
-  std::map<int, i64> shared_allowed;     // by device: the most dynamic shared memory asked for so far
+  std::shared_ptr<const Code> code;   // its bytes must outlive the library
+  std::map<int, i64> shared_allowed;  // by device: the most dynamic shared memory asked for so far
 };
 
 // Never destroyed: launches may come while the process ends.
@@ -31,7 +31,8 @@ Registry& registry() {
 std::string prepared_key(const Plan& plan, int ordinal) {
   const DeviceFacts& c = plan.card;
   std::string key = std::to_string(ordinal);
-  for (const i64 limit : {i64(c.target), c.shared_block, c.shared_sm, c.shared_reserved, i64(c.registers_sm), i64(c.threads_sm), i64(c.blocks_sm)})
+  for (const i64 limit :
+       {i64(c.target), c.shared_block, c.shared_sm, c.shared_reserved, i64(c.registers_sm), i64(c.threads_sm), i64(c.blocks_sm)})
     key += "/" + std::to_string(limit);
   for (const PlannedLaunch& launch : plan.launches) key += "|" + to_text(launch.config) + "+" + std::to_string(launch.shared);
   return key;
@@ -72,7 +73,8 @@ void allow_shared(const Driver& d, LoadedLibrary& library, i64 bytes, int ordina
   if (bytes <= allowed) return;
   CUdevice device;
   d.check(d.cuDeviceGet(&device, ordinal), "cuDeviceGet");
-  d.check(d.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(bytes), library.kernel, device), "cuKernelSetAttribute");
+  d.check(d.cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, int(bytes), library.kernel, device),
+          "cuKernelSetAttribute");
   allowed = bytes;
 }
 
@@ -83,8 +85,9 @@ i64 padded_shared(const Driver& d, LoadedLibrary& library, CUfunction function, 
   if (!code) code = find_code(launch.config, card.target);
   const int limit = blocks_per_sm(card, launch.threads, code->registers, launch.shared);
   if (limit < 1)
-    throw Error(Status::unsupported, to_text(launch.config) + " does not fit an SM of " + card.name + " with " + std::to_string(code->registers) +
-                                         " registers a thread and " + std::to_string(launch.shared) + " bytes of shared memory");
+    throw Error(Status::unsupported, to_text(launch.config) + " does not fit an SM of " + card.name + " with " +
+                                         std::to_string(code->registers) + " registers a thread and " + std::to_string(launch.shared) +
+                                         " bytes of shared memory");
   const auto blocks_with = [&](i64 shared) {
     allow_shared(d, library, shared, ordinal);
     int blocks = 0;
@@ -128,7 +131,8 @@ const Prepared* find_prepared(const Plan& plan, int ordinal) {
 const Prepared& load_plan(const Plan& plan, int ordinal) {
   const Driver& d = driver();
   const DeviceFacts device = device_facts(ordinal);
-  if (plan.launches.size() > Prepared::max_launches) throw Error(Status::internal, "plan has " + std::to_string(plan.launches.size()) + " launches");
+  if (plan.launches.size() > Prepared::max_launches)
+    throw Error(Status::internal, "plan has " + std::to_string(plan.launches.size()) + " launches");
   auto prepared = std::make_unique<Prepared>();
   for (std::size_t i = 0; i < plan.launches.size(); ++i) prepared->launches[i] = load_one(d, plan.launches[i], plan.card, device, ordinal);
   Registry& r = registry();

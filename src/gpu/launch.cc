@@ -16,9 +16,9 @@ TensorMap encode(const Driver& d, const MapShape& shape) {
   const std::array<cuuint64_t, 4> sizes{shape.sizes[0], shape.sizes[1], shape.sizes[2], shape.sizes[3]};
   const std::array<cuuint64_t, 3> strides{shape.strides[0], shape.strides[1], shape.strides[2]};
   const CUresult result = d.cuTensorMapEncodeTiled(
-      reinterpret_cast<CUtensorMap*>(&map), shape.bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, shape.data, sizes.data(),
-      strides.data(), shape.box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+      reinterpret_cast<CUtensorMap*>(&map), shape.bf16 ? CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 : CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 4, shape.data,
+      sizes.data(), strides.data(), shape.box, element_strides, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
+      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   d.check(result, "cuTensorMapEncodeTiled");
   return map;
 }
@@ -26,11 +26,13 @@ TensorMap encode(const Driver& d, const MapShape& shape) {
 template <class Params>
 void start(const Driver& d, const LoadedKernel& loaded, u32 grid, i32 threads, Params& params, CUstream stream) {
   void* arguments[] = {&params};
-  d.check(d.cuLaunchKernel(reinterpret_cast<CUfunction>(loaded.kernel), grid, 1, 1, u32(threads), 1, 1, loaded.shared, stream, arguments, nullptr),
+  d.check(d.cuLaunchKernel(reinterpret_cast<CUfunction>(loaded.kernel), grid, 1, 1, u32(threads), 1, 1, loaded.shared, stream, arguments,
+                           nullptr),
           "cuLaunchKernel");
 }
 
-void start_forward(const Driver& d, const Plan& plan, const PlannedLaunch& launch, const LoadedKernel& loaded, const Pointers& pointers, CUstream stream) {
+void start_forward(const Driver& d, const Plan& plan, const PlannedLaunch& launch, const LoadedKernel& loaded, const Pointers& pointers,
+                   CUstream stream) {
   ForwardParams params = bind_forward(plan, pointers);
   const ForwardTuning& tuning = std::get<ForwardConfig>(launch.config).tuning;
   if (tuning.copy == Copy::bulk) {
@@ -52,7 +54,9 @@ bool is_capturing(const Driver& d, CUstream stream) {
 // Loading code is among the calls that a capture anywhere in the process may forbid, though it records nothing.
 class RelaxedCapture {
  public:
-  explicit RelaxedCapture(const Driver& d) : d_(d) { d_.check(d_.cuThreadExchangeStreamCaptureMode(&mode_), "cuThreadExchangeStreamCaptureMode"); }
+  explicit RelaxedCapture(const Driver& d) : d_(d) {
+    d_.check(d_.cuThreadExchangeStreamCaptureMode(&mode_), "cuThreadExchangeStreamCaptureMode");
+  }
   ~RelaxedCapture() { d_.cuThreadExchangeStreamCaptureMode(&mode_); }
   RelaxedCapture(const RelaxedCapture&) = delete;
   RelaxedCapture& operator=(const RelaxedCapture&) = delete;

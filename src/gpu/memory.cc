@@ -17,7 +17,9 @@ CUmemoryPool pool_of(const Driver& d, int ordinal) {
   int supported = 0;
   d.check(d.cuDeviceGet(&device, ordinal), "cuDeviceGet");
   d.check(d.cuDeviceGetAttribute(&supported, CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, device), "cuDeviceGetAttribute");
-  if (!supported) throw Error(Status::unsupported, "device " + std::to_string(ordinal) + " has no stream-ordered memory: pass a workspace or an allocator");
+  if (!supported)
+    throw Error(Status::unsupported,
+                "device " + std::to_string(ordinal) + " has no stream-ordered memory: pass a workspace or an allocator");
   CUmemPoolProps properties{};
   properties.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
@@ -37,7 +39,8 @@ void* allocate(i64 bytes, int ordinal, Stream handle) {
   CUdeviceptr pointer = 0;
   const CUresult result = d.cuMemAllocFromPoolAsync(&pointer, std::size_t(larger<i64>(bytes, 1)), pool_of(d, ordinal), stream);
   if (result == CUDA_ERROR_OUT_OF_MEMORY)
-    throw Error(Status::out_of_memory, "out of memory on device " + std::to_string(ordinal) + ": " + std::to_string(bytes) + " bytes were asked for");
+    throw Error(Status::out_of_memory,
+                "out of memory on device " + std::to_string(ordinal) + ": " + std::to_string(bytes) + " bytes were asked for");
   d.check(result, "cuMemAllocFromPoolAsync");
   return reinterpret_cast<void*>(pointer);
 }

@@ -9,7 +9,8 @@ namespace {
 
 std::string hex(const void* pointer) {
   std::string text;
-  for (auto value = reinterpret_cast<std::uintptr_t>(pointer); value != 0 || text.empty(); value /= 16) text.insert(text.begin(), "0123456789abcdef"[value % 16]);
+  for (auto value = reinterpret_cast<std::uintptr_t>(pointer); value != 0 || text.empty(); value /= 16)
+    text.insert(text.begin(), "0123456789abcdef"[value % 16]);
   return "0x" + text;
 }
 
@@ -33,7 +34,8 @@ void check_operand(const Plan& plan, const Pointers& pointers, Operand operand) 
 void check_workspace(const Plan& plan, const Pointers& pointers) {
   const i64 needed = plan.workspace.total;
   if (needed == 0) return;
-  if (pointers.workspace_bytes < needed) refuse("workspace_bytes", std::to_string(pointers.workspace_bytes), "at least " + std::to_string(needed));
+  if (pointers.workspace_bytes < needed)
+    refuse("workspace_bytes", std::to_string(pointers.workspace_bytes), "at least " + std::to_string(needed));
   if (pointers.workspace == nullptr) refuse("workspace", "null", "a pointer to " + std::to_string(needed) + " bytes of device memory");
   if (reinterpret_cast<std::uintptr_t>(pointers.workspace) % 256 != 0) refuse("workspace", hex(pointers.workspace), "aligned to 256 bytes");
 }

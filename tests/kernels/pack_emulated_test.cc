@@ -1,8 +1,8 @@
 // The packing kernel on the emulator: every element arrives, nothing else is touched, at every width that alignment allows.
-#include "kernels/pack.h"
 #include <gtest/gtest.h>
 #include <cstring>
 #include <vector>
+#include "kernels/pack.h"
 #include "launch.h"
 #include "memory.h"
 
@@ -34,7 +34,9 @@ struct Copied {
       for (i64 r = 0; r < shape.rows; ++r)
         for (i64 h = 0; h < shape.heads; ++h)
           for (i64 d = 0; d < shape.dim; ++d) {
-            const auto at = [&](const StridedTensor& t) { return static_cast<const Element*>(t.data)[b * t.batch + r * t.row + h * t.head + d]; };
+            const auto at = [&](const StridedTensor& t) {
+              return static_cast<const Element*>(t.data)[b * t.batch + r * t.row + h * t.head + d];
+            };
             ASSERT_EQ(at(target), at(source)) << b << ' ' << r << ' ' << h << ' ' << d;
           }
   }
@@ -49,8 +51,10 @@ void run(std::vector<Copied<Element>>& tensors, i32 blocks_each) {
     params.jobs[params.count] = t.job(params.count * blocks_each);
     ++params.count;
     const Shape& s = t.shape;
-    regions.push_back(std::make_unique<emulator::Region>("from", t.source, i32(sizeof(Element)), s.batch, s.rows, s.heads, s.dim, emulator::Access::input));
-    regions.push_back(std::make_unique<emulator::Region>("to", t.target, i32(sizeof(Element)), s.batch, s.rows, s.heads, s.dim, emulator::Access::output));
+    regions.push_back(std::make_unique<emulator::Region>("from", t.source, i32(sizeof(Element)), s.batch, s.rows, s.heads, s.dim,
+                                                         emulator::Access::input));
+    regions.push_back(std::make_unique<emulator::Region>("to", t.target, i32(sizeof(Element)), s.batch, s.rows, s.heads, s.dim,
+                                                         emulator::Access::output));
   }
   emulator::launch(u32(params.count * blocks_each), config.threads(), 0, [&] { kernels::pack<config>(params); }, {.name = "pack"});
   for (const auto& region : regions) EXPECT_EQ(region->unwritten(), 0);
@@ -81,8 +85,8 @@ TEST(Pack, FourByteElementsOutOfWorkspace) {
 TEST(Pack, SeveralTensorsShareALaunchAndBroadcastRowsSpreadOut) {
   std::vector<Copied<u16>> t;
   t.reserve(3);
-  t.emplace_back(Shape{1, 9, 2, 64}, Side{0, 0, 64, 0}, Side{9 * 128, 128, 64, 0}, 4096, u16(1));   // one row for all
-  t.emplace_back(Shape{2, 3, 1, 128}, Side{0, 130, 7, 2}, Side{384, 128, 128, 0}, 4096, u16(2));    // one batch for all, 4-byte aligned
+  t.emplace_back(Shape{1, 9, 2, 64}, Side{0, 0, 64, 0}, Side{9 * 128, 128, 64, 0}, 4096, u16(1));  // one row for all
+  t.emplace_back(Shape{2, 3, 1, 128}, Side{0, 130, 7, 2}, Side{384, 128, 128, 0}, 4096, u16(2));   // one batch for all, 4-byte aligned
   t.emplace_back(Shape{1, 1, 1, 64}, Side{1, 1, 1, 5}, Side{64, 64, 64, 0}, 128, u16(3));
   run(t, 3);
 }

@@ -1,11 +1,11 @@
 // The float64 reference kernel on the emulator against the CPU's.
-#include "kernels/reference.h"
 #include <gtest/gtest.h>
 #include <cmath>
 #include <memory>
 #include <random>
 #include "cpu/element.h"
 #include "cpu/reference.h"
+#include "kernels/reference.h"
 #include "launch.h"
 #include "memory.h"
 
@@ -20,7 +20,8 @@ struct Case {
 
   Case(i64 batch, i64 heads_q, i64 heads_kv, i64 seqlen_q, i64 seqlen_k, Window window, bool fp32, i64 gap) {
     Problem& p = problem;
-    p.batch = batch, p.heads_q = heads_q, p.heads_kv = heads_kv, p.seqlen_q = seqlen_q, p.seqlen_k = seqlen_k, p.head_dim = p.value_dim = 64;
+    p.batch = batch, p.heads_q = heads_q, p.heads_kv = heads_kv, p.seqlen_q = seqlen_q, p.seqlen_k = seqlen_k,
+    p.head_dim = p.value_dim = 64;
     p.dtype = DType::bf16, p.scale = 0.2f, p.window = window, p.has_dlse = true;
     p.q = p.dout = contiguous(p.dtype, seqlen_q, heads_q, 64 + gap);
     p.k = p.v = contiguous(p.dtype, seqlen_k, heads_kv, 64 + gap);
@@ -47,7 +48,8 @@ reference::Values emulate(const Case& c, bool plain) {
   reference::Values r;
   std::vector<double> delta(static_cast<size_t>(queries));
   ReferenceParams x{};
-  x.q = strided(c.pointers.q, p.q), x.k = strided(c.pointers.k, p.k), x.v = strided(c.pointers.v, p.v), x.dout = strided(c.pointers.dout, p.dout);
+  x.q = strided(c.pointers.q, p.q), x.k = strided(c.pointers.k, p.k), x.v = strided(c.pointers.v, p.v),
+  x.dout = strided(c.pointers.dout, p.dout);
   x.dlse = c.pointers.dlse, x.delta = delta.data();
   std::vector<std::unique_ptr<emulator::Region>> regions;
   const auto input = [&](const char* name, const StridedTensor& t, i64 rows, i64 heads) {
@@ -58,7 +60,8 @@ reference::Values emulate(const Case& c, bool plain) {
     regions.push_back(std::make_unique<emulator::Region>(name, to.data(), count * 8, emulator::Access::output));
     return to.data();
   };
-  input("q", x.q, p.seqlen_q, p.heads_q), input("dout", x.dout, p.seqlen_q, p.heads_q), input("k", x.k, p.seqlen_k, p.heads_kv), input("v", x.v, p.seqlen_k, p.heads_kv);
+  input("q", x.q, p.seqlen_q, p.heads_q), input("dout", x.dout, p.seqlen_q, p.heads_q), input("k", x.k, p.seqlen_k, p.heads_kv),
+      input("v", x.v, p.seqlen_k, p.heads_kv);
   regions.push_back(std::make_unique<emulator::Region>("dlse", x.dlse, queries * 4, emulator::Access::input));
   x.out = output("out", r.out, queries * 64), x.lse = output("lse", r.lse, queries), x.delta = output("delta", delta, queries);
   x.dq = output("dq", r.dq, queries * 64), x.bound_dq = output("bound_dq", r.bound_dq, queries * 64);
@@ -69,8 +72,10 @@ reference::Values emulate(const Case& c, bool plain) {
   x.out_fp32 = p.out.dtype == DType::fp32, x.dq_fp32 = x.dk_fp32 = x.dv_fp32 = x.out_fp32;
   constexpr Spec spec{.dtype = DType::bf16, .head_dim = 64, .value_dim = 64};
   constexpr ReferenceConfig forward{spec, false}, backward{spec, true};
-  emulator::launch(u32(ceil_div<i64>(queries, 4)), forward.threads(), 0, [&] { kernels::reference<forward>(x); }, {.name = "reference forward"});
-  emulator::launch(u32(ceil_div<i64>(queries + keys, 4)), backward.threads(), 0, [&] { kernels::reference<backward>(x); }, {.name = "reference backward"});
+  emulator::launch(u32(ceil_div<i64>(queries, 4)), forward.threads(), 0, [&] { kernels::reference<forward>(x); },
+                   {.name = "reference forward"});
+  emulator::launch(u32(ceil_div<i64>(queries + keys, 4)), backward.threads(), 0, [&] { kernels::reference<backward>(x); },
+                   {.name = "reference backward"});
   for (const auto& region : regions) EXPECT_EQ(region->unwritten(), 0);
   return r;
 }
@@ -89,7 +94,8 @@ void expect_close(const std::vector<double>& is, const std::vector<double>& shou
 void compare(const Case& c) {
   for (const bool plain : {false, true}) {
     const reference::Values is = emulate(c, plain);
-    const reference::Values should = reference::compute(c.problem, c.pointers, true, plain ? reference::Arithmetic::plain : reference::Arithmetic::float64);
+    const reference::Values should =
+        reference::compute(c.problem, c.pointers, true, plain ? reference::Arithmetic::plain : reference::Arithmetic::float64);
     const double tolerance = plain ? 0x1p-6 : 1e-12;  // plain: a sum in another order may round to the next bf16
     expect_close(is.out, should.out, tolerance, "out");
     expect_close(is.lse, should.lse, plain ? 1e-6 : tolerance, "lse");
@@ -103,7 +109,9 @@ void compare(const Case& c) {
 }
 
 TEST(Reference, NoMask) { compare(Case(2, 2, 2, 7, 11, {}, false, 0)); }
-TEST(Reference, CausalGroupedHeadsWithGapsBetweenRows) { compare(Case(1, 4, 2, 13, 9, {Window::unlimited, 0}, true, 3)); }  // four rows see no key
+TEST(Reference, CausalGroupedHeadsWithGapsBetweenRows) {
+  compare(Case(1, 4, 2, 13, 9, {Window::unlimited, 0}, true, 3));
+}  // four rows see no key
 TEST(Reference, Window) { compare(Case(1, 2, 1, 10, 12, {3, 1}, false, 0)); }
 TEST(Reference, NoKeys) { compare(Case(1, 2, 1, 3, 0, {}, false, 0)); }
 TEST(Reference, NoQueries) { compare(Case(1, 2, 1, 0, 5, {}, false, 0)); }

@@ -67,7 +67,7 @@ struct PackParams {
 struct ReferenceParams {
   StridedTensor q, k, v, dout;   // in the Spec's dtype, any strides
   const float* dlse;             // may be null
-  double *out, *lse, *delta, *dq, *dk, *dv;  // the forward kernel writes out, lse and, given dout, delta; the backward kernel reads them
+  double *out, *lse, *delta, *dq, *dk, *dv;  // the forward kernel writes out, lse and delta (0 without dout); the backward kernel reads them
   double *bound_dq, *bound_dk, *bound_dv;  // per element: the c of the error bound (docs: DESIGN section 5)
   AttentionShape shape;
   Window window;

@@ -54,4 +54,18 @@ struct ReferenceVector {
   }
 };
 
+// What backward knows of a query row.
+template <class Vector>
+struct ReferenceQuery {
+  Vector q, dout;
+  double lse;
+  double term;  // dLSE - delta
+  double norm;  // ||dO * O||
+};
+// And of one (query row, key).
+struct ReferencePair {
+  double probability, ds;
+  double weight;  // of |K| or |Q| in the error bound
+};
+
 }  // namespace speedlight::kernels
