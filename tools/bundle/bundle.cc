@@ -30,12 +30,14 @@ std::vector<BundleItem> shipped_items(std::span<const std::string> targets) {
   return items;
 }
 
-// Loads what the cache holds; compiles and saves the rest. Throws the first error after all have been tried.
+// Loads what the cache holds of this compiler; compiles and saves the rest. Throws the first error after all have been tried.
 void fill(std::vector<BundleItem>& items, DiskCache& cache) {
+  const std::string producer = Nvrtc::instance().name();
   std::vector<std::size_t> missing;
   std::vector<Recipe> recipes;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    if (auto code = cache.load(items[i].identity)) {
+    auto code = cache.load(items[i].identity);
+    if (code && code->producer == producer) {
       items[i].code = std::move(*code);
     } else {
       missing.push_back(i);
@@ -75,9 +77,8 @@ int run(const std::string& output, const std::string& cache_folder, std::span<co
   DiskCache cache(cache_folder);
   fill(items, cache);
   remove_unused(cache_folder, items);
-  const std::string producer = items.empty() ? "" : items.front().code.producer;
   const std::size_t count = items.size();
-  const std::vector<u8> bytes = write_bundle(std::move(items), DeviceSources::current().digest(), producer);
+  const std::vector<u8> bytes = write_bundle(std::move(items), DeviceSources::current().digest(), Nvrtc::instance().name());
   if (const std::string why = platform::write_file_atomically(output, bytes); !why.empty()) throw Error(Status::internal, why);
   std::printf("%s: %zu kernels, %zu bytes\n", output.c_str(), count, bytes.size());
   return 0;
