@@ -56,12 +56,12 @@ struct ForwardTile {
     kernels.accumulate(output, s, v, queries.count, p.value_dim, keys.count);
   }
 
-  // A row that saw no key still has its maximum at -inf: output 0, LSE -inf.
+  // A row that saw no key still has its maximum at -inf: output 0, LSE -inf. (So has a row of NaN scores, which is to stay NaN.)
   void finish() {
     float* lse = pointers.lse + ((batch * p.heads_q + head) * p.seqlen_q + queries.first);
     float* factor = row_scratch;
     for (i64 i = 0; i < queries.count; ++i) {
-      const bool dead = maximum[i] == -infinity;
+      const bool dead = maximum[i] == -infinity && !std::isnan(sum[i]);
       factor[i] = dead ? 0.0f : 1.0f / sum[i];
       if (p.want_lse) lse[i] = dead ? -infinity : maximum[i] + std::log(sum[i]);
     }
