@@ -260,6 +260,8 @@ const std::vector<Case> band_cases = {
     {1, 1, 1, 64, 64, {-5, -10}, 0.2f},         // nothing is visible
     {1, 1, 1, 65, 65, {none, 0}, 1.f, Data::huge_equal},
     {1, 1, 1, 64, 300, {none, none}, 0.088f, Data::offset},
+    {1, 1, 1, 300, 300, {20, 0}, 0.088f, Data::offset},  // rows of a warp get their first key in different steps
+    {1, 1, 1, 300, 300, {20, 0}, 0.01f, Data::offset},
 };
 
 template <ForwardConfig C>

@@ -21,10 +21,12 @@ template <i32 M>
 struct RowState {
   float reference[M][2];  // in base-2 units; -inf until the row has seen a key
   float sum[M][2];        // this lane's part of the sum of exponentials
-  float limit;            // what a step's sum must not exceed; -1 when a reference asks for the exact path
+  float limit;            // what a step's sum must not exceed; -1 when a reference asks for the exact path, -2 before the first step
 
+  // The warp has had a step. The first one has no reference to try, so it takes the true maximum.
+  bool started() const { return limit != -2; }
   void clear() {
-    limit = -1;
+    limit = -2;
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll

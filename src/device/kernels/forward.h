@@ -25,20 +25,16 @@ class Forward {
     rows.clear();
     out.clear();
     ptx::sync_block();
-    i32 entry = 0;
-    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). Without a mask the first are none.
+    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail).
 #pragma unroll 1
-    for (i32 part = C.spec.mask == MaskKind::none ? 1 : 0; part < 3; ++part) {
-      const i32 end = part_end(part);
-#pragma unroll 1
-      for (; entry < end; ++entry) {
-        const ptx::SharedAddress stage = ring.wait();
-        if (part == 1)
-          whole_stage(entry, stage);
-        else
-          masked_stage(entry, stage);
-        ring.release(ptx::lane_index() == 0);
-      }
+    for (i32 entry = 0; entry < placed(entries_word); ++entry) {
+      const bool whole = wholly_visible(entry);
+      const ptx::SharedAddress stage = ring.wait(entry);
+      if (whole)
+        whole_stage(entry, stage);
+      else
+        masked_stage(entry, stage);
+      ring.release(entry, ptx::lane_index() == 0);
     }
     finish();
   }
@@ -60,7 +56,6 @@ class Forward {
   // The block's place, its key tiles, and the ring's first loads.
   void start() {
     const i32 thread = ptx::thread_index();
-    warp = ptx::broadcast(thread / 32, 0);
     base = ptx::dynamic_shared();
     const ForwardPlace place = this_place();
     const i64 tile_row = i64(place.tile) * C.tuning.rows;
@@ -76,26 +71,29 @@ class Forward {
       const i64 row = tile_row + warp_row();
       const Band all = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).all;
       const i32 from = smaller(i32(ceil_div<i64>(all.lo, keys) - range.lo), entries), end = smaller(i32(all.hi / keys - range.lo), entries);
-      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp), u32(from));
-      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp + 4), u32(end));
+      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp()), u32(from));
+      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp() + 4), u32(end));
     }
     if constexpr (C.tuning.copy == Copy::cp_async) ptx::sync_block();  // there every thread loads, and reads the place
     ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, thread == 0, loader());
   }
 
+  static i32 warp() { return ptx::thread_index() / 32; }
   ForwardPlace this_place() const {
     return forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
   }
   Window window() const { return C.spec.mask == MaskKind::none ? Window{} : p.window; }
   i32 placed(PlaceWord word) const { return i32(ptx::load_shared_32(base + u32(shared.place + 4 * word))); }
-  // The ring entry at which part 0, 1 or 2 of this warp's walk ends.
-  i32 part_end(i32 part) const { return part == 2 ? placed(entries_word) : i32(ptx::load_shared_32(base + u32(shared.spans) + u32(8 * warp + 4 * part))); }
+  bool wholly_visible(i32 entry) const {
+    const ptx::SharedAddress span = base + u32(shared.spans) + u32(8 * warp());
+    return entry >= i32(ptx::load_shared_32(span)) && entry < i32(ptx::load_shared_32(span + 4));
+  }
 
   // First row of this warp inside the block's tile.
   i32 warp_row() const {
     bool mirrored = false;
     if constexpr (C.tuning.warps == 4) mirrored = p.sm_count > 0 && (ptx::block_index() / u32(p.sm_count) & 1) != 0;
-    return (C.spec.mask == MaskKind::band ? dealt_rows(warp, C.tuning.warps, mirrored) : warp) * C.warp_rows();
+    return (C.spec.mask == MaskKind::band ? dealt_rows(warp(), C.tuning.warps, mirrored) : warp()) * C.warp_rows();
   }
 
   auto loader() const {
@@ -149,7 +147,7 @@ class Forward {
       if constexpr (!C.tuning.overlap) form_scores(now, at);
       if (t == 0) {
         refill(entry);
-        if (!started) begin(now, scale);
+        if (!rows.started()) raise_reference(rows, out, now, scale);
       }
       Probabilities probabilities;
       StepSum<M> sum;
@@ -174,13 +172,14 @@ class Forward {
       const i32 key = (placed(first_key_tile_word) + entry) * keys + t * step, row = placed(tile_word) * C.tuning.rows + warp_row();
       const Diagonals visible{placed(lo_word), placed(hi_word)};
       const i32 live_rows = smaller(C.warp_rows(), p.shape.seqlen_q - row);
-      if (key >= p.shape.seqlen_k || live_rows <= 0 || !visible.touch(key, step, row, live_rows)) continue;
+      if (key >= p.shape.seqlen_k || live_rows <= 0) continue;
+      if (C.spec.mask == MaskKind::band && !visible.touch(key, step, row, live_rows)) continue;
       const ptx::SharedAddress at = stage + u32(t * step * 128);
       const AlreadyScaled scale;
       Scores s;
       form_scores(s, at);
       scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, ptx::lane_index());
-      if (!started) begin(s, scale);
+      if (!rows.started()) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
       StepSum<M> sum;
       sum.clear();
@@ -191,18 +190,12 @@ class Forward {
   }
 
   void refill(i32 entry) {
-    ring.refill(entry, [this] { return placed(entries_word); }, warp, ptx::lane_index() == 0, loader());
+    ring.refill(entry, [this] { return placed(entries_word); }, warp(), ptx::lane_index() == 0, loader());
   }
   template <class Between = tile::Nothing>
   void form_scores(Scores& s, ptx::SharedAddress at, Between between = {}) {
     s.clear();
     tile::multiply_transposed<T, Tile>(s, queries, at + tile::lane_offset<tile::Walk::across>(ptx::lane_index()), between);
-  }
-  // The warp's first step: there is no reference yet, so it takes the true maximum.
-  template <class Scale>
-  void begin(const Scores& s, Scale scale) {
-    raise_reference(rows, out, s, scale);
-    started = true;
   }
   template <class Scale>
   void try_all(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
@@ -256,8 +249,6 @@ class Forward {
   tile::Operand<D / 16, M> queries;
   tile::Accumulator<M, D / 8> out;
   RowState<M> rows;
-  bool started = false;  // the warp has had its first step
-  i32 warp;
   ptx::SharedAddress base;
 };
 

@@ -2,11 +2,12 @@
 //
 //   start(...)       all threads; the first entries are under way; the caller then synchronises the block
 //   for entry in [0, entries):
-//     stage = wait()   all threads; the entry's data are there
-//     refill(entry)    all threads, once, anywhere before release: loads a later entry into a stage that has been left; `entries()` is asked
-//                      only by those who need it
-//     release()        all threads; no more reads of this stage
+//     stage = wait(entry)  all threads; the entry's data are there
+//     refill(entry, ...)   all threads, once, anywhere before release: loads a later entry into a stage that has been left; `entries()` is asked
+//                          only by those who need it
+//     release(entry)       all threads; no more reads of this stage
 //
+// Stage and phase are worked out from the entry: registers are worth more than a few integer instructions a stage.
 // `load(entry, stage, barrier)` loads one entry: for bulk copies one thread calls it and its bytes count on the barrier; for cp.async all do.
 #pragma once
 #include "config/spec.h"
@@ -36,47 +37,41 @@ class Ring<Copy::bulk, Stages, StageBytes, Warps> {
     }
     ptx::mbarrier_fence_init();
 #pragma unroll 1
-    for (i32 i = 0; i < Stages && i < entries; ++i) fill(i, i, load);
+    for (i32 i = 0; i < Stages && i < entries; ++i) fill(i, load);
   }
 
-  ptx::SharedAddress wait() {
-    ptx::mbarrier_wait(full_ + u32(8 * stage_), phase_);
-    return memory_ + u32(stage_ * StageBytes);
+  ptx::SharedAddress wait(i32 entry) {
+    ptx::mbarrier_wait(full_ + u32(8 * stage_of(entry)), phase_of(entry));
+    return memory_ + u32(stage_of(entry) * StageBytes);
   }
 
   // The stage left in the previous step gets the entry that comes Stages after it, as soon as all warps have left it.
   template <class Entries, class Load>
   void refill(i32 entry, Entries entries, i32 warp, bool lead, Load load) {
     if (warp != entry % Warps || entry == 0 || entry - 1 + Stages >= entries()) return;
-    const bool wrapped = stage_ == 0;
-    const i32 left = wrapped ? Stages - 1 : stage_ - 1;
     if (lead) {
-      ptx::mbarrier_wait(empty_ + u32(8 * left), wrapped ? phase_ ^ 1 : phase_);
-      fill(entry - 1 + Stages, left, load);
+      ptx::mbarrier_wait(empty_ + u32(8 * stage_of(entry - 1)), phase_of(entry - 1));
+      fill(entry - 1 + Stages, load);
     }
     ptx::sync_warp();
   }
 
-  void release(bool lead) {
+  void release(i32 entry, bool lead) {
     ptx::sync_warp();  // every lane's reads come before the arrival of one
-    ptx::mbarrier_arrive_if(empty_ + u32(8 * stage_), lead);
-    if (++stage_ == Stages) {
-      stage_ = 0;
-      phase_ ^= 1;
-    }
+    ptx::mbarrier_arrive_if(empty_ + u32(8 * stage_of(entry)), lead);
   }
 
  private:
+  static i32 stage_of(i32 entry) { return i32(u32(entry) % Stages); }
+  static u32 phase_of(i32 entry) { return u32(entry) / Stages & 1; }
   template <class Load>
-  void fill(i32 entry, i32 stage, Load load) {
-    const ptx::SharedAddress barrier = full_ + u32(8 * stage);
+  void fill(i32 entry, Load load) {
+    const ptx::SharedAddress barrier = full_ + u32(8 * stage_of(entry));
     ptx::mbarrier_arrive_expect(barrier, StageBytes);
-    load(entry, memory_ + u32(stage * StageBytes), barrier);
+    load(entry, memory_ + u32(stage_of(entry) * StageBytes), barrier);
   }
 
   ptx::SharedAddress memory_, full_, empty_;
-  i32 stage_ = 0;
-  u32 phase_ = 0;
 };
 
 // Every thread copies its part of each entry. The block barrier in wait() makes the others' parts visible, and says that all have left the
@@ -94,26 +89,23 @@ class Ring<Copy::cp_async, Stages, StageBytes, Warps> {
     }
   }
 
-  ptx::SharedAddress wait() {
+  ptx::SharedAddress wait(i32 entry) {
     ptx::cp_async_wait<Stages - 2>();
     ptx::sync_block();
-    return memory_ + u32(stage_ * StageBytes);
+    return memory_ + u32(i32(u32(entry) % Stages) * StageBytes);
   }
 
   template <class Entries, class Load>
   void refill(i32 entry, Entries entries, i32, bool, Load load) {
-    const i32 left = stage_ == 0 ? Stages - 1 : stage_ - 1;
-    if (entry + Stages - 1 < entries()) load(entry + Stages - 1, memory_ + u32(left * StageBytes), 0);
+    const i32 next = entry + Stages - 1;
+    if (next < entries()) load(next, memory_ + u32(i32(u32(next) % Stages) * StageBytes), 0);
     ptx::cp_async_commit();  // also when empty: wait() counts one group an entry
   }
 
-  void release(bool) {
-    if (++stage_ == Stages) stage_ = 0;
-  }
+  void release(i32, bool) {}
 
  private:
   ptx::SharedAddress memory_;
-  i32 stage_ = 0;
 };
 
 }  // namespace speedlight::tile
