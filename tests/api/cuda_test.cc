@@ -10,8 +10,8 @@ namespace {
 using api_test::Call;
 
 struct Planned {
+  speedlight_plan* plan = nullptr;  // before status, whose initialiser fills it
   speedlight_status status;
-  speedlight_plan* plan = nullptr;
   explicit Planned(const Call& c, speedlight_pass pass = SPEEDLIGHT_FORWARD)
       : status(speedlight_plan_create(&c.problem, pass, &c.options, &plan)) {}
   ~Planned() { speedlight_plan_destroy(plan); }
