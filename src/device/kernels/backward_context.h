@@ -8,6 +8,7 @@
 #include "ptx/barrier.h"
 #include "ptx/global.h"
 #include "tile/copy.h"
+#include "tile/copy_near_rows.h"
 #include "tile/shared_product.h"
 
 namespace speedlight::kernels {
@@ -67,7 +68,8 @@ struct BackwardContext {
   // Q or dO of one (query head, tile), by `Threads` threads that count from 0.
   template <i32 Threads>
   void load_rows(const StridedTensor& from, const QueryWalk& w, ptx::SharedAddress to, i32 loader) const {
-    tile::copy_rows<typename G::RowTile, Threads>(to, at(from, block.batch, w.head, 0), from.row, w.tile * G::rows, params.shape.seqlen_q, loader);
+    tile::copy_near_rows<typename G::RowTile, Threads>(to, at(from, block.batch, w.head, i64(w.tile) * G::rows), from.row,
+                                                       params.shape.seqlen_q - w.tile * G::rows, loader);
   }
   void load_row_stats(const QueryWalk& w, ptx::SharedAddress to, i32 loader) const {
     constexpr i32 copies = G::rows / 4;
@@ -95,8 +97,8 @@ struct BackwardContext {
   }
 
   // dQ of one tile: dS K, summed over the block's keys and added to the accumulator. `ds` is dS^T of that tile; its rows of keys that no row
-  // of the tile sees may not have been written.
-  void add_dq(const QueryWalk& w, ptx::SharedAddress ds) const {
+  // of the tile sees may not have been written when it is `masked`.
+  void add_dq(const QueryWalk& w, ptx::SharedAddress ds, bool masked) const {
     constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
     const i32 dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
     const i32 column = warp_n * (N / 2);  // in blocks of 16
@@ -109,7 +111,7 @@ struct BackwardContext {
       tile::multiply_left_transposed<G::dtype, G::rows, typename G::KeyTile>(dq, a + u32(key_block * 16 * G::PairTile::row_bytes),
                                                                             b + u32(key_block * 16 * 128));
     };
-    if (unmasked(w.tile)) {
+    if (!masked) {
 #pragma unroll
       for (i32 k = 0; k < G::keys / 16; ++k) multiply(k);
     } else {

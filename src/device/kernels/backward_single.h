@@ -77,7 +77,7 @@ class SingleBackward {
       load_dout(ahead, 0);
       ptx::cp_async_commit();
     }
-    if (at_.params.dq_accumulator != nullptr) at_.add_dq(walk, at_.shared + u32(G::shared.ds));
+    if (at_.params.dq_accumulator != nullptr) at_.add_dq(walk, at_.shared + u32(G::shared.ds), Masked);
   }
 
   template <bool Masked>
@@ -87,12 +87,12 @@ class SingleBackward {
     const u32 down = lane_offset<Walk::down>(at_.lane), across = lane_offset<Walk::across>(at_.lane);
     const ptx::SharedAddress q = q_tile(stage) + u32(c * chunk_rows * 128), dout = dout_tile(stage) + u32(c * chunk_rows * 128);
     const ptx::SharedAddress stats = row_stats(stage) + u32(c * chunk_rows * 4);
-    const ptx::SharedAddress k = at_.shared + u32(G::shared.k + at_.warp_first_key * 128) + down;
+    const LaneAddress k{at_.shared + u32(G::shared.k), u32(at_.warp_first_key * 128) + down};
 
     Accumulator<G::key_blocks, N> s, dp;
     if (!idle) {
       s.clear();
-      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(s, k, q + across);
+      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(s, k, LaneAddress{q, across});
     }
     if constexpr (two_q && !two_dout) {
       if (c == 0) {
@@ -104,9 +104,9 @@ class SingleBackward {
 
     start_from_row_delta(dp, stats + G::rows * 4, at_.lane);
     if constexpr (C.tuning.v_registers)
-      multiply_transposed<G::dtype, typename G::RowTile>(dp, v_, dout + across);
+      multiply_transposed<G::dtype, typename G::RowTile>(dp, v_, LaneAddress{dout, across});
     else
-      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(dp, k + u32(G::shared.v - G::shared.k), dout + across);
+      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(dp, LaneAddress{at_.shared + u32(G::shared.v), k.lane}, LaneAddress{dout, across});
 
     tile::Operand<N / 2, G::key_blocks> p, ds;
     exponentiate(s, at_.params.scale_log2, stats, at_.lane);
@@ -129,8 +129,8 @@ class SingleBackward {
     for (i32 m = 0; m < G::key_blocks; ++m)
 #pragma unroll
       for (i32 k16 = 0; k16 < N / 2; ++k16) G::PairWriter::write(pairs, m, c * (chunk_rows / 16) + k16, ds.x[k16][m]);
-    multiply<G::dtype, typename G::RowTile>(dv_, p, dout + down);
-    multiply<G::dtype, typename G::RowTile>(dk_, ds, q + down);
+    multiply<G::dtype, typename G::RowTile>(dv_, p, LaneAddress{dout, down});
+    multiply<G::dtype, typename G::RowTile>(dk_, ds, LaneAddress{q, down});
   }
 
   BackwardContext<C> at_;

@@ -24,4 +24,15 @@ constexpr ptx::SharedAddress block_address(ptx::SharedAddress base, i32 row_bloc
   return (base ^ u32(col_block % 4 << 5)) + u32(col_block / 4 * Tile::slab_bytes + row_block * 2048);
 }
 
+// A tile and a lane offset kept apart: the XOR then touches the lane offset alone, and its results serve every tile that is read alike.
+// `lane` may also hold a multiple of 8 rows.
+struct LaneAddress {
+  ptx::SharedAddress tile;
+  u32 lane;
+};
+template <class Tile>
+constexpr ptx::SharedAddress block_address(LaneAddress base, i32 row_block, i32 col_block) {
+  return block_address<Tile>(base.lane, 0, col_block % 4) + (base.tile + u32(col_block / 4 * Tile::slab_bytes + row_block * 2048));
+}
+
 }  // namespace speedlight::tile

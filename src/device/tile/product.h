@@ -8,6 +8,8 @@
 
 namespace speedlight::tile {
 
+// Addresses of shared operands may be a SharedAddress (lane offset added) or a LaneAddress.
+
 struct Nothing {
   void operator()(i32) const {}
 };
@@ -15,7 +17,7 @@ struct Nothing {
 // D += A B^T, where B is 8 N rows of a tile stored [n][k]: scores from queries and keys. `b` is the address of the first row plus
 // lane_offset<Walk::across>. `between(k)` runs after the products of each 16 columns: work to be scheduled beside them.
 template <DType T, class Tile, i32 K, i32 M, i32 N, class Between = Nothing>
-inline void multiply_transposed(Accumulator<M, N>& d, const Operand<K, M>& a, ptx::SharedAddress b, Between between = {}) {
+inline void multiply_transposed(Accumulator<M, N>& d, const Operand<K, M>& a, auto b, Between between = {}) {
 #pragma unroll
   for (i32 k = 0; k < K; ++k) {
     u32 f[N / 2][4];
@@ -35,7 +37,7 @@ inline void multiply_transposed(Accumulator<M, N>& d, const Operand<K, M>& a, pt
 // D += A B, where B is 16 K rows x 8 N columns of a tile stored [k][n]: output from probabilities and values. `b` is the address of the first
 // row plus lane_offset<Walk::down>.
 template <DType T, class Tile, i32 K, i32 M, i32 N>
-inline void multiply(Accumulator<M, N>& d, const Operand<K, M>& a, ptx::SharedAddress b) {
+inline void multiply(Accumulator<M, N>& d, const Operand<K, M>& a, auto b) {
   static_assert(N % 4 == 0);
 #pragma unroll
   for (i32 k = 0; k < K; ++k)

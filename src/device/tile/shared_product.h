@@ -8,7 +8,7 @@ namespace speedlight::tile {
 // D += A B^T over 16 K columns of both: A is 16 M rows of TileA at `a` (plus lane_offset<Walk::down>), B is 8 N rows of TileB at `b` (plus
 // lane_offset<Walk::across>).
 template <DType T, class TileA, class TileB, i32 K, i32 M, i32 N>
-inline void multiply_transposed_shared(Accumulator<M, N>& d, ptx::SharedAddress a, ptx::SharedAddress b) {
+inline void multiply_transposed_shared(Accumulator<M, N>& d, auto a, auto b) {
 #pragma unroll
   for (i32 k = 0; k < K; ++k) {
     u32 fa[M][4];
@@ -30,7 +30,7 @@ inline void multiply_transposed_shared(Accumulator<M, N>& d, ptx::SharedAddress 
 // D += A^T B over 16 rows of both: A is 16 M columns of a NarrowTile at `a` (plus lane_offset<Walk::across>), B is 8 N columns of TileB at
 // `b` (plus lane_offset<Walk::down>).
 template <DType T, i32 ColsA, class TileB, i32 M, i32 N>
-inline void multiply_left_transposed(Accumulator<M, N>& d, ptx::SharedAddress a, ptx::SharedAddress b) {
+inline void multiply_left_transposed(Accumulator<M, N>& d, ptx::SharedAddress a, auto b) {
   u32 fa[M][4];
 #pragma unroll
   for (i32 m = 0; m < M; ++m) ptx::ldmatrix_x4_transposed(fa[m], NarrowTile<ColsA>::block(a, 0, m));
