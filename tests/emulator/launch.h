@@ -18,7 +18,7 @@ struct Config {
   Blocks blocks = Blocks::forward;
   u64 seed = 1;
   i32 resident = 2;        // blocks that run interleaved
-  std::string name;        // of the kernel, for reports
+  std::string name = {};   // of the kernel, for reports
 };
 
 // What the launch did, over all blocks.
