@@ -6,24 +6,15 @@ namespace speedlight::plan {
 namespace {
 
 constexpr ForwardRow forward_rows[] = {
-    {64, MaskUse::any, 1280,
-     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .overlap = true, .blocks = 2},
-     "modelled: bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 323 at S512, 256-row tile 309)"},
     {64, MaskUse::any, any_length,
-     {.rows = 256, .keys = 128, .warps = 8, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::recompute, .overlap = true, .blocks = 1},
-     "modelled: bound by mma; 128-key stages halve the waits (on an H200 within these limits 405 at S8192, 128-row tile 392)"},
+     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .overlap = true, .blocks = 2},
+     "two blocks an SM hide each other's start and end; the one tile that did well at every length on an H200"},
     {64, MaskUse::any, any_length,
      {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .overlap = true, .blocks = 2},
      "small tiles fill the card when there are few rows"},
-    {128, MaskUse::any, 768,
-     {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .blocks = 2},
-     "modelled: bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 340 at S512, 256-row tile 324)"},
-    {128, MaskUse::band, 1280,
-     {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .blocks = 1},
-     "modelled: bound by mma; kept scores make the redo of the first tiles cheap (on an H200 causal S2048 353, recomputed 328)"},
     {128, MaskUse::any, any_length,
-     {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::recompute, .blocks = 1},
-     "modelled: bound by mma; 256 rows share each key load (on an H200 within these limits 424 at S8192, 128-row tile 414)"},
+     {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .blocks = 2},
+     "no spill, and two blocks an SM hide each other's start and end; the 256-row tile spills without bulk copies"},
     {128, MaskUse::any, any_length,
      {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .blocks = 2},
      "small tiles fill the card when there are few rows"},
@@ -33,31 +24,23 @@ constexpr BackwardRow backward_rows[] = {
     {64, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2, .dq_warps_n = 2,
       .add = VectorAdd::scalar, .store = MatrixStore::plain, .blocks = 2},
-     "modelled: bound by mma; P and dS in registers, two blocks an SM hide each other's barriers (on an H200 best in all six cells)"},
+     "P and dS in registers, two blocks an SM hide each other's barriers (on an H200 best in all six cells)"},
     {64, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 64, .keys = 64, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .add = VectorAdd::scalar,
       .store = MatrixStore::plain, .blocks = 2},
      "small tiles fill the card when there are few keys"},
-    {128, MaskUse::any, 512,
+    {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 32, .keys = 128, .warps = 8, .dq_warps_m = 1, .dq_warps_n = 8, .add = VectorAdd::scalar,
       .store = MatrixStore::plain, .blocks = 1},
-     "short rows: V stays in shared memory, so the block starts sooner than when it first fills registers"},
-    {128, MaskUse::none, any_length,
-     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true, .dq_warps_m = 1,
-      .dq_warps_n = 4, .add = VectorAdd::scalar, .store = MatrixStore::plain, .blocks = 1},
-     "modelled: bound by mma; the role split has one block barrier a tile (on an H200 336 at S2048, single role 281 to 297)"},
-    {128, MaskUse::band, any_length,
-     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true, .split_loads = true,
-      .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::scalar, .store = MatrixStore::plain, .blocks = 1},
-     "modelled: as without a mask, and the dP warps alone load, which evens the roles (on an H200 causal main 318 at S2048, 294 without)"},
+     "no spill; the role split spills with scalar adds, which need an address each"},
     {128, MaskUse::any, any_length,
-     {.schedule = BackwardSchedule::single, .rows = 32, .keys = 64, .warps = 4, .q_stages = 2, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4,
+     {.schedule = BackwardSchedule::single, .rows = 32, .keys = 64, .warps = 4, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4,
       .add = VectorAdd::scalar, .store = MatrixStore::plain, .blocks = 2},
      "small tiles fill the card when there are few keys"},
 };
 
-static_assert(rows_fit<ForwardRow>(forward_rows, 86) && rows_complete<ForwardRow>(forward_rows));
-static_assert(rows_fit<BackwardRow>(backward_rows, 86) && rows_complete<BackwardRow>(backward_rows));
+static_assert(rows_fit<ForwardRow>(forward_rows, 80) && rows_fit<ForwardRow>(forward_rows, 86) && rows_complete<ForwardRow>(forward_rows));
+static_assert(rows_fit<BackwardRow>(backward_rows, 80) && rows_fit<BackwardRow>(backward_rows, 86) && rows_complete<BackwardRow>(backward_rows));
 
 }  // namespace
 
