@@ -1,5 +1,5 @@
 # Two commands: `make demo` and `make test`. Each sets up what is missing and builds into build/.
-.PHONY: demo test setup build limits format check-format check-headers clean
+.PHONY: demo test setup build limits format check-format check-headers tidy clean
 MAKEFLAGS += --no-print-directory
 BUILD := build
 
@@ -16,7 +16,7 @@ setup:
 	@tools/setup.sh
 
 build: setup
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) --log-level=WARNING
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) --log-level=WARNING
 	@cmake --build $(BUILD)
 
 limits:
@@ -27,6 +27,9 @@ format:
 	@clang-format-14 -i $(FORMATTED)
 check-format:
 	@clang-format-14 --dry-run -Werror $(FORMATTED) && echo "format: $(words $(FORMATTED)) files as .clang-format has it"
+
+tidy: build
+	@git ls-files "src/*.cc" "tools/*.cc" | xargs -P 2 -n 4 clang-tidy-14 -p $(BUILD) --quiet
 
 check-headers:
 	@tools/check_headers.sh
