@@ -80,6 +80,8 @@ int run(const std::string& output, const std::string& cache_folder, std::span<co
   const std::size_t count = items.size();
   const std::vector<u8> bytes = write_bundle(std::move(items), DeviceSources::current().digest(), Nvrtc::instance().name());
   if (const std::string why = platform::write_file_atomically(output, bytes); !why.empty()) throw Error(Status::internal, why);
+  using std::filesystem::perms;
+  std::filesystem::permissions(output, perms::owner_write | perms::owner_read | perms::group_read | perms::others_read);
   std::printf("%s: %zu kernels, %zu bytes\n", output.c_str(), count, bytes.size());
   return 0;
 }
