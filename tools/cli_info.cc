@@ -3,7 +3,6 @@
 #include "cli.h"
 #include "gpu/device.h"
 #include "problem/error.h"
-#include "speedlight/speedlight.h"
 #include "store/store.h"
 
 namespace speedlight::cli {
@@ -18,14 +17,14 @@ Json card_json(const DeviceFacts& card) {
 int info(const Target& target) {
   const gpu::DriverFacts driver = gpu::driver_facts();
   const StoreFacts store = store_facts();
-  Json json = {{"version", speedlight_version()},
+  Json json = {{"version", SPEEDLIGHT_VERSION},
                {"driver", {{"present", driver.present}, {"message", driver.message}, {"version", driver.version}, {"devices", driver.devices}}},
                {"driver_floor", {{"sm_120", "570 (CUDA 12.8)"}, {"others", "525 (CUDA 12.0)"}}},
                {"nvrtc", store.nvrtc},
                {"cache", {{"folder", store.cache_folder}, {"usable", store.cache_usable}}},
                {"bundle", {{"producer", store.bundle_producer}, {"bytes", store.bundle_bytes}, {"source_digest", store.source_digest}}}};
   std::string text = fmt::format("Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache    {}{}\n",
-                                 speedlight_version(), driver.message, store.nvrtc, store.cache_folder, store.cache_usable ? "" : " (not usable)");
+                                 SPEEDLIGHT_VERSION, driver.message, store.nvrtc, store.cache_folder, store.cache_usable ? "" : " (not usable)");
   text += fmt::format("bundle   {} bytes by {}\n", store.bundle_bytes, store.bundle_producer);
   for (auto [shipped, count] : store.shipped) {
     json["bundle"]["entries"][fmt::format("sm_{}", shipped)] = count;
