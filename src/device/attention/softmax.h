@@ -84,32 +84,26 @@ inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, co
   rows.limit = largest <= fused_reference ? sum_limit : -1;
 }
 
-// A lane's sums over one step.
+// A lane's sums over one step; fragment n = 0 begins them.
 template <i32 M>
 struct StepSum {
   float x[M][2];
-  void clear() {
-#pragma unroll
-    for (i32 m = 0; m < M; ++m) x[m][0] = x[m][1] = 0;
-  }
   float total() const {
-    float t = 0;
+    float t = x[0][0] + x[0][1];
 #pragma unroll
-    for (i32 m = 0; m < M; ++m) t += x[m][0] + x[m][1];
+    for (i32 m = 1; m < M; ++m) t += x[m][0] + x[m][1];
     return t;
   }
 };
 
-// P of one 16 x 8 fragment, from differences: the exponentials, added to the step's sum and packed as the next product's left operand.
+// P of one 16 x 8 fragment, from differences: the exponentials, added to the step's sum (n in order) and packed as the next product's left operand.
 template <DType T, i32 M, i32 K>
 inline void put_probabilities(tile::Operand<K, M>& p, StepSum<M>& t, i32 m, i32 n, const float (&difference)[4]) {
   float e[4];
 #pragma unroll
   for (i32 i = 0; i < 4; ++i) e[i] = ptx::exp2(difference[i]);
-  t.x[m][0] += e[0];
-  t.x[m][1] += e[2];
-  t.x[m][0] += e[1];
-  t.x[m][1] += e[3];
+  t.x[m][0] = n == 0 ? e[0] + e[1] : t.x[m][0] + (e[0] + e[1]);
+  t.x[m][1] = n == 0 ? e[2] + e[3] : t.x[m][1] + (e[2] + e[3]);
   p.x[n / 2][m][n % 2 * 2] = ptx::pack<T>(e[0], e[1]);
   p.x[n / 2][m][n % 2 * 2 + 1] = ptx::pack<T>(e[2], e[3]);
 }
@@ -126,7 +120,6 @@ inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const t
 // After raise_reference with the same scores. The safe maximum is local: rows that have seen nothing keep -inf and get P = 0.
 template <DType T, i32 M, i32 N, class Scale>
 inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, Scale scale) {
-  t.clear();
 #pragma unroll
   for (i32 n = 0; n < N; ++n)
 #pragma unroll

@@ -151,7 +151,6 @@ class Forward {
       }
       Probabilities probabilities;
       StepSum<M> sum;
-      sum.clear();
       if (C.tuning.overlap && t + 1 < steps)
         form_scores(s[C.tuning.overlap ? (t + 1) % 2 : 0], at + u32(step * 128), [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
@@ -182,7 +181,6 @@ class Forward {
       if (!rows.started()) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
       StepSum<M> sum;
-      sum.clear();
       try_all(probabilities, sum, s, scale);
       if (ptx::any(!(sum.total() <= rows.limit))) redo(probabilities, sum, s, scale);
       accumulate(probabilities, sum, at);
