@@ -60,7 +60,7 @@ std::string temporary_name(const std::filesystem::path& path) {
 
 std::optional<std::vector<u8>> read_file(const std::string& path) {
   Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info{};
+  struct stat info {};
   if (file.get() < 0 || ::fstat(file.get(), &info) != 0 || !S_ISREG(info.st_mode)) return std::nullopt;
   std::vector<u8> bytes(std::size_t(info.st_size));
   std::size_t have = 0;
@@ -87,7 +87,7 @@ std::string write_file_atomically(const std::string& path, std::span<const u8> b
 }
 
 std::string check_private_folder(const std::string& path) {
-  struct stat info{};
+  struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return failure("use", path);
   if (!S_ISDIR(info.st_mode)) return path + " is not a folder";
   if (info.st_uid != ::geteuid() && info.st_uid != 0) return path + " belongs to another user";

@@ -47,7 +47,8 @@ std::vector<u8> write_bundle(std::vector<BundleItem> items, std::string_view sou
   int group_of_target = 0;
   for (const BundleItem& item : items) {
     const std::vector<u8> entry = write_entry(item.identity.text, item.code);
-    if (groups.empty() || group_of_target != item.recipe.target || groups.back().raw.size() + entry.size() > group_target) groups.emplace_back();
+    if (groups.empty() || group_of_target != item.recipe.target || groups.back().raw.size() + entry.size() > group_target)
+      groups.emplace_back();
     group_of_target = item.recipe.target;
     std::vector<u8>& raw = groups.back().raw;
     placed.push_back({item.identity.hash, u32(groups.size() - 1), u32(raw.size()), u32(entry.size()), u32(item.recipe.target)});

@@ -45,14 +45,16 @@ Code CodeStore::compile_missing(const KernelConfig& config, int target) {
   const std::string jit = platform::environment("SPEEDLIGHT_JIT").value_or("on");
   if (jit != "on" && jit != "off") throw Error(Status::invalid_argument, "SPEEDLIGHT_JIT is '" + jit + "': must be on or off");
   if (jit == "off")
-    throw Error(Status::no_compiler, "a kernel is neither shipped nor cached, and SPEEDLIGHT_JIT=off forbids to compile it. Its recipe:\n" + recipe);
+    throw Error(Status::no_compiler,
+                "a kernel is neither shipped nor cached, and SPEEDLIGHT_JIT=off forbids to compile it. Its recipe:\n" + recipe);
   try {
     Code code = compile(config, target);
     log(LogLevel::info, "compiled " + recipe + " in " + std::to_string(int(code.compile_ms)) + " ms");
     return code;
   } catch (const Error& error) {
     if (error.status() != Status::no_compiler) throw;
-    throw Error(Status::no_compiler, "a kernel is neither shipped nor cached, and cannot be compiled. Its recipe:\n" + recipe + "\n" + error.what());
+    throw Error(Status::no_compiler,
+                "a kernel is neither shipped nor cached, and cannot be compiled. Its recipe:\n" + recipe + "\n" + error.what());
   }
 }
 
@@ -84,7 +86,9 @@ CodeStore& process_store() {
 }  // namespace store
 
 std::shared_ptr<const Code> find_code(const KernelConfig& config, int target) { return store::process_store().find(config, target); }
-std::shared_ptr<const Code> find_shipped(const KernelConfig& config, int target) { return store::process_store().find_shipped(config, target); }
+std::shared_ptr<const Code> find_shipped(const KernelConfig& config, int target) {
+  return store::process_store().find_shipped(config, target);
+}
 StoreFacts store_facts() { return store::process_store().facts(); }
 
 }  // namespace speedlight

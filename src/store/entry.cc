@@ -41,8 +41,9 @@ bool take_number(std::string_view& text, std::string_view name, Number& number) 
 std::vector<u8> write_entry(std::string_view identity, const Code& code) {
   std::string text(identity);
   text += separator;
-  text += "producer " + code.producer + "\nregisters " + std::to_string(code.registers) + "\nspill_bytes " + std::to_string(code.spill_bytes) +
-          "\nstatic_shared " + std::to_string(code.static_shared) + "\ncompile_ms " + number_text(code.compile_ms) + "\n";
+  text += "producer " + code.producer + "\nregisters " + std::to_string(code.registers) + "\nspill_bytes " +
+          std::to_string(code.spill_bytes) + "\nstatic_shared " + std::to_string(code.static_shared) + "\ncompile_ms " +
+          number_text(code.compile_ms) + "\n";
   std::vector<u8> bytes = code.cubin;
   bytes.reserve(bytes.size() + text.size() + footer_size);
   append_text(bytes, text);

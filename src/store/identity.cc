@@ -22,7 +22,8 @@ std::string debug_level() {
 bool debug_wanted() { return !debug_level().empty(); }
 
 std::vector<std::string> compile_options(int target) {
-  std::vector<std::string> options{"--gpu-architecture=sm_" + std::to_string(target), "--std=c++20", "-default-device", "--ptxas-options=-v"};
+  std::vector<std::string> options{"--gpu-architecture=sm_" + std::to_string(target), "--std=c++20", "-default-device",
+                                   "--ptxas-options=-v"};
   const std::string level = debug_level();
   if (level == "lineinfo") options.push_back("--generate-line-info");
   if (level == "full") options.push_back("--device-debug");
@@ -34,8 +35,8 @@ Identity identity_of(const KernelConfig& config, int target) {
   const std::string entry = kernel_source(config);
   Identity identity;
   std::string& text = identity.text;
-  text = std::string(schema) + "\nconfig " + to_text(config) + "\ntarget sm_" + std::to_string(target) + "\nentry " + to_hex(sha256(entry)) +
-         "\nsources " + digest_of(sources.reached_from(entry)) + "\noptions";
+  text = std::string(schema) + "\nconfig " + to_text(config) + "\ntarget sm_" + std::to_string(target) + "\nentry " +
+         to_hex(sha256(entry)) + "\nsources " + digest_of(sources.reached_from(entry)) + "\noptions";
   for (const std::string& option : compile_options(target)) text += ' ' + option;
   if (debug_wanted()) text += "\nfolder " + sources.folder();  // debug information names files
   text += '\n';

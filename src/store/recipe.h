@@ -17,8 +17,8 @@ struct Recipe {
 };
 
 std::string to_text(const Recipe& recipe);
-Recipe parse_recipe(std::string_view line);                // throws Error(invalid_argument) that shows the offending part
-int parse_target(std::string_view text);                   // "sm_120" -> 120; throws Error(invalid_argument)
+Recipe parse_recipe(std::string_view line);  // throws Error(invalid_argument) that shows the offending part
+int parse_target(std::string_view text);     // "sm_120" -> 120; throws Error(invalid_argument)
 // A recipe a line; empty lines and what follows a '#' are skipped. Errors name the line.
 std::vector<Recipe> parse_recipes(std::string_view text);
 

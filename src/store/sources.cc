@@ -43,7 +43,8 @@ DeviceSources::DeviceSources(const std::string& folder) : folder_(folder) {
     files_.push_back({it->path().lexically_relative(folder).generic_string(), std::move(text), std::move(digest)});
   }
   if (error || files_.empty())
-    throw Error(Status::invalid_argument, "SPEEDLIGHT_DEVICE_SOURCE is '" + folder + "': must be a folder with the sources under src/device" +
+    throw Error(Status::invalid_argument, "SPEEDLIGHT_DEVICE_SOURCE is '" + folder +
+                                              "': must be a folder with the sources under src/device" +
                                               (error ? " (" + error.message() + ")" : ""));
   finish();
 }

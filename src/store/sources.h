@@ -14,7 +14,7 @@ struct EmbeddedSource {
 std::span<const EmbeddedSource> embedded_sources();
 
 struct SourceFile {
-  std::string path;    // as includes name it: "ptx/mma.h"
+  std::string path;  // as includes name it: "ptx/mma.h"
   std::string text;
   std::string digest;  // SHA-256 of the text, in hex
 };

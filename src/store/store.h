@@ -9,13 +9,13 @@
 namespace speedlight {
 
 struct Code {
-  std::vector<u8> cubin;      // an ELF for the target (or PTX text ending in '\0' when `ptx`)
+  std::vector<u8> cubin;  // an ELF for the target (or PTX text ending in '\0' when `ptx`)
   bool ptx = false;
-  int registers = 0, spill_bytes = 0;   // a thread, as ptxas reported
+  int registers = 0, spill_bytes = 0;  // a thread, as ptxas reported
   i64 static_shared = 0;
   double compile_ms = 0;
-  std::string producer;       // "NVRTC 12.8.93"
-  std::string origin;         // "bundle", "disk", "compiled"
+  std::string producer;  // "NVRTC 12.8.93"
+  std::string origin;    // "bundle", "disk", "compiled"
 };
 
 // Compiles without any GPU; throws Error(no_compiler | compile_failed) with NVRTC's log.
@@ -27,10 +27,10 @@ std::shared_ptr<const Code> find_code(const KernelConfig& config, int target);
 std::shared_ptr<const Code> find_shipped(const KernelConfig& config, int target);
 
 struct StoreFacts {
-  std::string nvrtc;          // version, or why there is none
-  std::string cache_folder;   // and whether it is usable
+  std::string nvrtc;         // version, or why there is none
+  std::string cache_folder;  // and whether it is usable
   bool cache_usable = false;
-  std::vector<std::pair<int, int>> shipped;   // target, number of entries
+  std::vector<std::pair<int, int>> shipped;  // target, number of entries
   std::string bundle_producer;
   u64 bundle_bytes = 0;
   std::string source_digest;

@@ -9,7 +9,8 @@ namespace {
 
 TEST(PtxasLog, ReadsWhatIsThere) {
   const PtxasFacts facts = parse_ptxas_log(
-      "ptxas info    : 12 bytes gmem\nptxas info    : Compiling entry function 'k' for 'sm_120'\nptxas info    : Function properties for k\n"
+      "ptxas info    : 12 bytes gmem\nptxas info    : Compiling entry function 'k' for 'sm_120'\nptxas info    : Function properties for "
+      "k\n"
       "    16 bytes stack frame, 8 bytes spill stores, 24 bytes spill loads\n"
       "ptxas info    : Used 255 registers, used 1 barriers, 16 bytes cumulative stack size, 1024 bytes smem, 900 bytes cmem[0]\n");
   EXPECT_EQ(facts.registers, 255);
@@ -28,7 +29,9 @@ TEST(Compile, MakesCodeForEveryShippedTarget) {
     const Code code = compile(pack_config(), target);
     ASSERT_GT(code.cubin.size(), 64u);
     const std::string text(code.cubin.begin(), code.cubin.end());
-    EXPECT_TRUE(text.starts_with("\x7f" "ELF"));
+    EXPECT_TRUE(
+        text.starts_with("\x7f"
+                         "ELF"));
     EXPECT_EQ(code.cubin[18] | code.cubin[19] << 8, 190);  // the machine: CUDA
     EXPECT_EQ(target_of(code.cubin), target);
     EXPECT_NE(text.find(kernel_symbol(pack_config())), std::string::npos);

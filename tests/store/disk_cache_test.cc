@@ -24,7 +24,7 @@ TEST_F(DiskCacheTest, KeepsCodeInAPrivateFolder) {
   ASSERT_TRUE(code);
   expect_same(*code, made_up_code());
   EXPECT_EQ(code->origin, "disk");
-  struct stat info{};
+  struct stat info {};
   ASSERT_EQ(stat(cache_folder().c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0700u);
   EXPECT_EQ(files_in(cache_folder()), std::vector{to_hex(make_identity().hash)});

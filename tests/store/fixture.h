@@ -90,8 +90,7 @@ pid_t start_child(Function function) {
     int status = 126;
     try {
       status = function();
-    } catch (...) {
-    }
+    } catch (...) {}
     _exit(status);
   }
   return child;
