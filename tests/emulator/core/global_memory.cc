@@ -11,12 +11,31 @@ namespace {
 
 enum Flag : u8 { inside = 1, written = 2 };
 
+// The last access of a kind to two bytes. Launches order everything; inside one, only the same block's barriers do.
+struct GlobalEpoch {
+  static constexpr u32 several = ~0u;
+  u32 launch = 0, block = 0, time = 0;  // launch 0: none
+  u16 thread = 0;
+  bool ordered_before(const Thread& t) const {
+    return launch != machine->number || (block == t.block && t.clock.seen[thread] >= time);
+  }
+  void set(const Thread& t) {
+    const bool other_block = launch == machine->number && block != t.block;
+    *this = {machine->number, other_block ? several : t.block, t.clock.seen[t.thread], u16(t.thread)};
+  }
+};
+enum class Use : u8 { read, write, add };
+struct Unit {
+  GlobalEpoch last[3];  // by Use
+};
+
 struct Tensor {
   int id;
   std::string name;
   std::uintptr_t base;
   Access access;
-  std::vector<u8> flags;  // one a byte
+  std::vector<u8> flags;    // one a byte
+  std::vector<Unit> units;  // one for two bytes; none for inputs
 };
 
 // By address of the last byte, so that lower_bound finds the region that may hold an address.
@@ -34,6 +53,7 @@ void enter(Tensor t) {
   if (t.access != Access::output)
     for (u8& f : t.flags) f |= f & inside ? written : 0;
   if (t.flags.empty()) return;
+  if (t.access != Access::input) t.units.resize(t.flags.size() / 2 + 1);
   const std::uintptr_t last = t.base + t.flags.size() - 1;
   tensors().emplace(last, std::move(t));
 }
@@ -69,12 +89,12 @@ u8* check(const void* p, u32 bytes, const char* verb, Tensor** found) {
 }  // namespace
 
 Region::Region(std::string name, const void* data, i64 bytes, Access access) : id_(next_id++) {
-  enter({id_, std::move(name), reinterpret_cast<std::uintptr_t>(data), access, std::vector<u8>(data ? bytes : 0, inside)});
+  enter({id_, std::move(name), reinterpret_cast<std::uintptr_t>(data), access, std::vector<u8>(data ? bytes : 0, inside), {}});
 }
 
 Region::Region(std::string name, const StridedTensor& s, i32 element_bytes, i64 batch, i64 rows, i64 heads, i64 dim, Access access)
     : id_(next_id++) {
-  Tensor t{id_, std::move(name), reinterpret_cast<std::uintptr_t>(s.data), access, {}};
+  Tensor t{id_, std::move(name), reinterpret_cast<std::uintptr_t>(s.data), access, {}, {}};
   if (s.data && batch * rows * heads * dim > 0) {
     t.flags.resize(((batch - 1) * s.batch + (rows - 1) * s.row + (heads - 1) * s.head + dim) * element_bytes, 0);
     for (i64 b = 0; b < batch; ++b)
@@ -107,20 +127,45 @@ i64 Region::first_unwritten() const {
   return -1;
 }
 
-const void* global_read(const void* p, u32 bytes) {
+namespace {
+
+// Two unordered accesses, unless both read or both add.
+void check_order(Tensor& t, const void* p, u32 bytes, Use use) {
+  if (t.units.empty()) return;
+  const auto offset = reinterpret_cast<std::uintptr_t>(p) - t.base;
+  static const char* const names[] = {"read", "write", "add"};
+  for (std::size_t u = offset / 2; u <= (offset + bytes - 1) / 2; ++u) {
+    for (const Use other : {Use::read, Use::write, Use::add}) {
+      const GlobalEpoch& e = t.units[u].last[int(other)];
+      if ((other == use && use != Use::write) || e.ordered_before(self())) continue;
+      const std::string who = e.block == GlobalEpoch::several ? "several blocks" : "thread " + std::to_string(e.thread) + " of block " + std::to_string(e.block);
+      fault(std::string("race in global memory: this ") + names[int(use)] + " of " + place(t, t.base + u * 2) + " and a " + names[int(other)] + " by " + who +
+            " of the same launch are not ordered");
+    }
+    t.units[u].last[int(use)].set(self());
+  }
+}
+
+const void* read(const void* p, u32 bytes, Use use) {
   Tensor* t;
   const u8* flags = check(p, bytes, "load", &t);
   for (u32 b = 0; b < bytes; ++b)
     if (!(flags[b] & written)) fault("load of " + place(*t, reinterpret_cast<std::uintptr_t>(p) + b) + ", which nothing wrote");
+  check_order(*t, p, bytes, use);
   return p;
 }
-void* global_write(void* p, u32 bytes) {
+void* write(void* p, u32 bytes, Use use) {
   Tensor* t;
   u8* flags = check(p, bytes, "store", &t);
   if (t->access == Access::input) fault("store to " + place(*t, reinterpret_cast<std::uintptr_t>(p)) + ", an input");
+  if (use == Use::write) check_order(*t, p, bytes, use);
   for (u32 b = 0; b < bytes; ++b) flags[b] |= written;
   return p;
 }
+
+}  // namespace
+
+const void* global_read(const void* p, u32 bytes) { return read(p, bytes, Use::read); }
 
 void global_load(const void* from, void* to, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
@@ -128,18 +173,18 @@ void global_load(const void* from, void* to, u32 bytes) {
 }
 void global_store(void* to, const void* from, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
-  std::memcpy(global_write(to, bytes), from, bytes);
+  std::memcpy(write(to, bytes, Use::write), from, bytes);
 }
 void global_add(float* to, const float* values, u32 count) {
   SPEEDLIGHT_EMULATOR_SITE();
-  global_read(to, count * 4);
-  global_write(to, count * 4);
+  read(to, count * 4, Use::add);
+  write(to, count * 4, Use::add);
   for (u32 i = 0; i < count; ++i) to[i] += values[i];
 }
 void global_add(double* to, double value) {
   SPEEDLIGHT_EMULATOR_SITE();
-  global_read(to, 8);
-  global_write(to, 8);
+  read(to, 8, Use::add);
+  write(to, 8, Use::add);
   *to += value;
 }
 

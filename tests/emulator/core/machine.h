@@ -99,6 +99,7 @@ struct Block {
 
 struct Launch {
   Config config;
+  u32 number = 0;                   // of the launch, from 1
   u32 grid = 0;
   i32 threads = 0;
   i32 shared_bytes = 0;
@@ -146,9 +147,8 @@ u32 mbarrier_next_landing(MBarrier& barrier);
 bool land_bulk(Block& block);        // lands the oldest bulk copy; false: none
 void complete_transaction(MBarrier& barrier, u32 bytes);
 
-// global_memory.cc
+// global_memory.cc: a load of registered memory, checked
 const void* global_read(const void* p, u32 bytes);
-void* global_write(void* p, u32 bytes);
 
 // Every hook starts with this: remembers where the kernel is.
 #define SPEEDLIGHT_EMULATOR_SITE() (::speedlight::emulator::self().site = __builtin_return_address(0))

@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 
 #include <cstdio>
+#include <map>
 
 #include "core/machine.h"
 
@@ -9,10 +10,12 @@ namespace speedlight::emulator {
 
 void throw_or_leave(const std::string& report);  // scheduler.cc
 
+namespace {
+
 // The source lines of a code address, innermost first, through addr2line (binutils); "" where that finds nothing.
-std::string describe_site(const void* site) {
+std::string find_lines(const void* site) {
   Dl_info info;
-  if (!site || !dladdr(site, &info) || !info.dli_fname) return "";
+  if (!dladdr(site, &info) || !info.dli_fname) return "";
   char command[512];
   const auto offset = reinterpret_cast<std::uintptr_t>(site) - reinterpret_cast<std::uintptr_t>(info.dli_fbase) - 1;
   std::snprintf(command, sizeof command, "addr2line -i -e '%s' 0x%zx 2>/dev/null", info.dli_fname, std::size_t(offset));
@@ -21,12 +24,23 @@ std::string describe_site(const void* site) {
     char line[512];
     while (std::fgets(line, sizeof line, pipe)) {
       const std::string s(line);
-      if (s.rfind("??", 0) == 0 || s.find("tests/emulator/ptx/") != std::string::npos) continue;
+      if (s.starts_with("??") || s.find("tests/emulator/ptx/") != std::string::npos || s.find("tests/emulator/launch.h") != std::string::npos) continue;
       text += "\n      at " + s.substr(0, s.find_last_not_of("\n") + 1);
     }
     pclose(pipe);
   }
   return text;
+}
+
+std::string prefix() { return "emulator: " + (machine->config.name.empty() ? std::string("kernel") : machine->config.name) + ": "; }
+
+}  // namespace
+
+std::string describe_site(const void* site) {
+  static std::map<const void*, std::string> known;  // a process a site would cost too much
+  if (!site) return "";
+  const auto found = known.find(site);
+  return found != known.end() ? found->second : known[site] = find_lines(site);
 }
 
 i32 site_offset(const void* site) { return site ? i32(reinterpret_cast<std::intptr_t>(site) - reinterpret_cast<std::intptr_t>(&throw_or_leave)) : 0; }
@@ -43,12 +57,6 @@ std::string describe_access(const Block& block, const Epoch& e) {
   if (e.who < block.threads.size()) text += " by thread " + std::to_string(e.who);
   return text + describe_site(site_address(e.site));
 }
-
-namespace {
-
-std::string prefix() { return "emulator: " + (machine->config.name.empty() ? std::string("kernel") : machine->config.name) + ": "; }
-
-}  // namespace
 
 void fault(const Thread& t, const std::string& what) {
   throw_or_leave(prefix() + "block " + std::to_string(t.block) + ", thread " + std::to_string(t.thread) + " (warp " +

@@ -190,6 +190,8 @@ Counts launch_raw(const Config& config, u32 grid, i32 threads, i32 shared_bytes,
   if (shared_bytes < 0 || shared_bytes > 227 * 1024) throw std::invalid_argument("emulator: shared_bytes must be 0 to 232448");
   if (machine) throw std::logic_error("emulator: a launch is under way");
   Launch m;
+  static u32 launches = 0;
+  m.number = ++launches;
   m.config = config;
   m.grid = grid;
   m.threads = threads;
