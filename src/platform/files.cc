@@ -126,7 +126,9 @@ std::string own_folder() {
   Dl_info info{};
   if (::dladdr(reinterpret_cast<const void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
   std::error_code error;
-  const std::filesystem::path file = std::filesystem::canonical(info.dli_fname, error);
+  std::filesystem::path name = info.dli_fname;
+  if (!name.has_parent_path()) name = "/proc/self/exe";  // a program found through PATH
+  const std::filesystem::path file = std::filesystem::canonical(name, error);
   return error ? std::string() : file.parent_path().string();
 }
 
