@@ -38,7 +38,7 @@ TensorLayout layout(Draw& draw, DType dtype, i64 batch, i64 rows, i64 heads, i64
   }
   if (misaligned) {
     if (draw.chance(0.5)) t.alignment = u32(size_of(dtype)) << draw.between(0, 1);
-    else t = {dtype, rows * heads * (dim + 3) + 5, heads * (dim + 3) + 1, dim + 3, u32(size_of(dtype))};
+    else t = {dtype, rows * (heads * (dim + 3) + 1) + 5, heads * (dim + 3) + 1, dim + 3, u32(size_of(dtype))};
   }
   return t;
 }
