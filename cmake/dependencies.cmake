@@ -30,7 +30,6 @@ endif()
 if(SPEEDLIGHT_TESTS)
   if(CMAKE_CROSSCOMPILING)  # Debian's GoogleTest sources, built for the target
     add_subdirectory(/usr/src/googletest/googletest ${CMAKE_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
-    add_library(GTest::gtest_main ALIAS gtest_main)
   else()
     find_package(GTest REQUIRED)
   endif()
