@@ -10,7 +10,7 @@ namespace speedlight::cli {
 namespace {
 
 struct CompileOptions {
-  bool shipped = false, count = false;
+  bool shipped = false, count = false, keep = false;
   std::string target = "sm_120", config, recipe;
 };
 
@@ -56,7 +56,7 @@ int compile_command(const Target& target, const CompileOptions& o) {
   if (!target.json) fmt::print("{:<62} {:>9} {:>6} {:>7} {:>7} {:>7}\n", "config", "registers", "spills", "shared", "ms", "bytes");
   Progress progress("compile", i64(configs.size()));
   for (const KernelConfig& config : configs) {
-    const Code code = compile(config, sm);
+    const Code code = o.keep ? *find_code(config, sm) : compile(config, sm);
     const i64 shared = shared_bytes(config) + code.static_shared;
     times.push_back(code.compile_ms);
     spilling += code.spill_bytes > 0;
@@ -83,6 +83,7 @@ Run add_compile(CLI::App& app) {
   command->add_flag("--shipped", options->shipped, "every kernel that ships for the target");
   command->add_option("--config", options->config, "one kernel by its canonical text");
   command->add_option("--recipe", options->recipe, "a file with a config a line");
+  command->add_flag("--keep", options->keep, "through the store: what is found is not compiled again, what is compiled stays in the cache folder");
   command->add_flag("--count", options->count, "only count the kernels");
   return [=] { return compile_command(*target, *options); };
 }
