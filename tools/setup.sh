@@ -15,7 +15,9 @@ fail() { printf 'setup: %s\n' "$*" >&2; exit 1; }
 
 installed() {
   [[ $1 == python3-pip ]] && python3 -m pip --version >/dev/null 2>&1 && return
-  [[ $(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null) == installed ]]
+  local architecture=${native}
+  [[ $1 == *:* ]] && architecture=${1#*:}
+  dpkg-query -W -f '${Architecture} ${db:Status-Status}\n' "$1" 2>/dev/null | grep -qxE "($architecture|all) installed"
 }
 
 install_packages() {
@@ -52,6 +54,7 @@ unpack_wheels() {
 
 command -v apt-get >/dev/null && command -v dpkg-query >/dev/null ||
   fail "this is not Debian or Ubuntu; install the equivalents of: ${packages[*]}, and unpack the wheels of cmake/wheels.txt into .deps/"
+native=$(dpkg --print-architecture)
 command -v python3 >/dev/null || packages+=(python3)
 install_packages
 unpack_wheels
