@@ -150,7 +150,7 @@ class Forward {
         if (!rows.started()) raise_reference(rows, out, now, scale);
       }
       Probabilities probabilities;
-      StepSum<M> sum;
+      StepSum<M> sum{};
       if (C.tuning.overlap && t + 1 < steps)
         form_scores(s[C.tuning.overlap ? (t + 1) % 2 : 0], at + u32(step * 128), [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
@@ -180,7 +180,7 @@ class Forward {
       scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, ptx::lane_index());
       if (!rows.started()) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
-      StepSum<M> sum;
+      StepSum<M> sum{};
       try_all(probabilities, sum, s, scale);
       if (ptx::any(!(sum.total() <= rows.limit))) redo(probabilities, sum, s, scale);
       accumulate(probabilities, sum, at);
