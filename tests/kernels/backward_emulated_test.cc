@@ -177,6 +177,9 @@ void check(const Case& c, u32 seed) {
 constexpr BackwardTuning a1{.rows = 32, .keys = 128, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
 constexpr BackwardTuning a2{.rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
 constexpr BackwardTuning single128{.rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .dq_warps_m = 2, .dq_warps_n = 4};
+constexpr BackwardTuning small64{.rows = 64, .keys = 64, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
+constexpr BackwardTuning wide128{.rows = 32, .keys = 128, .warps = 8, .dq_warps_m = 1, .dq_warps_n = 8};
+constexpr BackwardTuning small128{.rows = 32, .keys = 64, .warps = 4, .q_stages = 2, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4, .blocks = 2};
 constexpr BackwardTuning split128{.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2,
                                   .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4};
 
@@ -205,7 +208,8 @@ using Variants =
     testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
                    Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>, Variant<DType::fp16, 128, for_sm_80(single128)>,
                    Variant<DType::fp16, 128, split128>, Variant<DType::bf16, 128, with_split_loads(split128)>,
-                   Variant<DType::bf16, 128, for_sm_80(split128)>>;
+                   Variant<DType::bf16, 128, for_sm_80(split128)>, Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>,
+                   Variant<DType::fp16, 128, for_sm_80(small128)>>;
 TYPED_TEST_SUITE(Backward, Variants);
 
 TYPED_TEST(Backward, WithoutMask) {

@@ -42,11 +42,14 @@ inline void store_gradient_16bit(const tile::Accumulator<M, N>& acc, float facto
       Writer::write(mine + u32(n / 4 * Tile::slab_bytes), m, n % 4, words);
     }
   ptx::sync_warp();
-  constexpr i32 chunks = N;  // of 8 elements, a row
+  constexpr i32 chunks = N, rows_at_once = 32 / chunks;  // chunks of 8 elements
+  const i32 first = lane / chunks, chunk = lane % chunks;
+  u16* at = to + first * row_stride + chunk * 8;
 #pragma unroll
-  for (i32 i = 0; i < M * 16 * chunks / 32; ++i) {
-    const i32 row = (i * 32 + lane) / chunks, chunk = (i * 32 + lane) % chunks;
-    if (row < rows) ptx::store_global_128(to + row * row_stride + chunk * 8, ptx::load_shared_128(staging + Tile::offset(row, chunk)));
+  for (i32 i = 0; i < M * 16 / rows_at_once; ++i) {
+    const i32 row = first + i * rows_at_once;
+    if (row < rows) ptx::store_global_128(at, ptx::load_shared_128(staging + Tile::offset(row, chunk)));
+    at += rows_at_once * row_stride;
   }
 }
 
