@@ -287,5 +287,64 @@ FORWARD_TEST(narrow128_none, fp16, 128, none, narrow128)
 FORWARD_TEST(narrow128_band, bf16, 128, band, narrow128)
 FORWARD_TEST(narrow64_band, fp16, 64, band, narrow64)
 
+// Random problems; SPEEDLIGHT_EMULATED_CASES asks for more of them.
+Case random_case(std::mt19937_64& random) {
+  const auto pick = [&](i64 lo, i64 hi) { return std::uniform_int_distribution<i64>(lo, hi)(random); };
+  Case c{};
+  c.batch = i32(pick(1, 2));
+  c.heads_kv = i32(pick(1, 2));
+  c.heads_q = c.heads_kv * i32(pick(1, 2));
+  c.seqlen_q = i32(pick(0, 3) == 0 ? pick(1, 20) : pick(1, 200));
+  c.seqlen_k = i32(pick(0, 3) == 0 ? pick(0, 20) : pick(1, 300));
+  c.window = {pick(0, 1) ? none : pick(-10, 150), pick(0, 2) == 0 ? none : pick(0, 1) ? 0 : pick(-20, 60)};
+  c.scale = float(pick(-100, 400)) * 0.001f;
+  c.data = Data(pick(0, 4));
+  c.strides = Strides(pick(0, 3));
+  c.out_fp32 = pick(0, 3) == 0;
+  c.want_lse = pick(0, 3) != 0;
+  c.head_group = pick(0, 1) ? c.heads_q : 1;
+  return c;
+}
+
+template <ForwardConfig C>
+void run_random() {
+  const char* asked = std::getenv("SPEEDLIGHT_EMULATED_CASES");
+  const i32 cases = asked != nullptr ? std::atoi(asked) : 8;
+  std::mt19937_64 random(u64(C.tuning.rows) * 1000 + C.spec.head_dim);
+  for (i32 i = 0; i < cases; ++i) run<C>(random_case(random), random());
+}
+TEST(ForwardEmulated, random_f2) { run_random<config(DType::bf16, 128, MaskKind::band, f2)>(); }
+TEST(ForwardEmulated, random_e1) { run_random<config(DType::fp16, 64, MaskKind::band, e1)>(); }
+TEST(ForwardEmulated, random_narrow64) { run_random<config(DType::bf16, 64, MaskKind::band, narrow64)>(); }
+
+TEST(ForwardSchedule, every_tile_of_every_head_once) {
+  for (const bool last_first : {false, true})
+    for (const i32 group : {1, 2, 3, 12}) {
+      const AttentionShape shape{3, 4, 2, 1, 1};
+      const i32 q_tiles = 5;
+      std::vector<int> seen(std::size_t(3 * 4 * 5), 0);
+      for (u32 block = 0; block < forward_blocks(shape, q_tiles); ++block) {
+        const ForwardPlace place = forward_place(block, shape, q_tiles, group, last_first);
+        ASSERT_EQ(place.head_kv, place.head / 2);
+        ++seen[std::size_t((place.batch * 4 + place.head) * 5 + place.tile)];
+      }
+      for (int n : seen) EXPECT_EQ(n, 1);
+    }
+  static_assert(forward_place(0, {3, 4, 2, 1, 1}, 5, 1, true).tile == 4, "the heaviest tile goes first");
+}
+
+TEST(ForwardSchedule, rows_are_dealt_once_and_schedulers_balanced) {
+  for (const i32 warps : {1, 2, 4, 8, 12, 16})
+    for (const bool mirrored : {false, true}) {
+      u32 seen = 0;
+      for (i32 w = 0; w < warps; ++w) seen |= 1u << dealt_rows(w, warps, mirrored);
+      EXPECT_EQ(seen, (1u << warps) - 1);
+    }
+  for (i32 w = 0; w < 4; ++w) {
+    EXPECT_EQ(dealt_rows(w, 8, false) + dealt_rows(w + 4, 8, false), 7);
+    EXPECT_EQ(dealt_rows(w, 4, false) + dealt_rows(w, 4, true), 3);
+  }
+}
+
 }  // namespace
 }  // namespace speedlight
