@@ -132,19 +132,22 @@ void run_backward(const Problem& p, const Pointers& pointers, const Kernels& ker
 
   if (p.want_dq || p.want_dk)
     parallel_for(heads_q * query_tiles, [&](i64 item, int slot) {
-      const i64 batch = item % heads_q / p.heads_q, head = item % p.heads_q;
-      const Span queries = span_of(item / heads_q, p.seqlen_q);
+      const i64 batch = item / query_tiles / p.heads_q, head = item / query_tiles % p.heads_q;
+      const Span queries = span_of(item % query_tiles, p.seqlen_q);
       BackwardTiles work = tiles(slot);
       work.row_terms(terms.data() + work.row_index(batch, head, queries), batch, head, queries);
     });
-  // Under a causal mask the first keys and the last queries have most to do: they come first.
+  // A head's tiles follow one another, as they share what they read. Under a causal mask its first keys and its last queries have most to do:
+  // they come first.
   if (p.want_dk || p.want_dv)
     parallel_for(heads_kv * key_tile_count, [&](i64 item, int slot) {
-      tiles(slot).key_tile(item % heads_kv / p.heads_kv, item % p.heads_kv, span_of(item / heads_kv, p.seqlen_k));
+      const i64 head = item / key_tile_count;
+      tiles(slot).key_tile(head / p.heads_kv, head % p.heads_kv, span_of(item % key_tile_count, p.seqlen_k));
     });
   if (p.want_dq)
     parallel_for(heads_q * query_tiles, [&](i64 item, int slot) {
-      tiles(slot).query_tile(item % heads_q / p.heads_q, item % p.heads_q, span_of(query_tiles - 1 - item / heads_q, p.seqlen_q));
+      const i64 head = item / query_tiles;
+      tiles(slot).query_tile(head / p.heads_q, head % p.heads_q, span_of(query_tiles - 1 - item % query_tiles, p.seqlen_q));
     });
 }
 

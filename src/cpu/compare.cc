@@ -56,8 +56,10 @@ TensorCheck check_tensor(const char* name, const Problem& p, const Shape& shape,
         for (i64 d = 0; d < shape.dim; ++d, ++index) {
           if (!zero && !(std::isfinite(reference[index]) && std::isfinite(plain[index]))) continue;
           const double value = read_element(actual, b * layout.batch + row * layout.row + h * layout.head + d, layout.dtype);
-          if (zero) judge(check, value, 0, 0, b, row, h, d);
-          else judge(check, value, reference[index], check.bound, b, row, h, d);
+          if (zero)
+            judge(check, value, 0, 0, b, row, h, d);
+          else
+            judge(check, value, reference[index], check.bound, b, row, h, d);
         }
     }
   return check;
@@ -105,11 +107,13 @@ Comparison compare(const Problem& p, const Pointers& actual, const Values& refer
     if (actual.lse && p.want_lse) result.tensors.push_back(check_lse(p, actual.lse, reference.lse));
   } else {
     if (actual.dq && p.want_dq)
-      result.tensors.push_back(check_tensor("dq", p, queries, p.dq, actual.dq, reference.dq, plain.dq, largest(reference.bound_dq), dead_row));
+      result.tensors.push_back(
+          check_tensor("dq", p, queries, p.dq, actual.dq, reference.dq, plain.dq, largest(reference.bound_dq), dead_row));
     if (actual.dk && p.want_dk)
       result.tensors.push_back(check_tensor("dk", p, keys, p.dk, actual.dk, reference.dk, plain.dk, largest(reference.bound_dk), dead_key));
     if (actual.dv && p.want_dv)
-      result.tensors.push_back(check_tensor("dv", p, values, p.dv, actual.dv, reference.dv, plain.dv, largest(reference.bound_dv), dead_key));
+      result.tensors.push_back(
+          check_tensor("dv", p, values, p.dv, actual.dv, reference.dv, plain.dv, largest(reference.bound_dv), dead_key));
   }
   for (const TensorCheck& check : result.tensors) result.pass = result.pass && check.pass;
   return result;
@@ -119,7 +123,8 @@ std::string Comparison::text() const {
   std::string lines;
   for (const TensorCheck& t : tensors) {
     char line[256];
-    std::snprintf(line, sizeof line, "%-4s %s  error %.3e  bound %.3e  ratio %.3f  at (b %lld, row %lld, head %lld, %lld): %.6g, expected %.6g\n",
+    std::snprintf(line, sizeof line,
+                  "%-4s %s  error %.3e  bound %.3e  ratio %.3f  at (b %lld, row %lld, head %lld, %lld): %.6g, expected %.6g\n",
                   t.tensor.c_str(), t.pass ? "ok  " : "FAIL", t.max_error, t.bound, t.worst_ratio, static_cast<long long>(t.batch),
                   static_cast<long long>(t.row), static_cast<long long>(t.head), static_cast<long long>(t.column), t.actual, t.expected);
     lines += line;

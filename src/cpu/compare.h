@@ -8,12 +8,12 @@
 namespace speedlight::reference {
 
 struct TensorCheck {
-  std::string tensor;        // "out", "lse", "dq", "dk", "dv"
+  std::string tensor;  // "out", "lse", "dq", "dk", "dv"
   bool pass = true;
-  double max_error = 0;      // largest |actual - reference|; infinity if an element is NaN or infinite where the reference is finite
-  double bound = 0;          // 2 max|plain - reference| + u max(c); for the LSE that of its worst element
-  double worst_ratio = 0;    // largest error / its bound; at most 1 passes. Infinity for a wrong dead row or a NaN
-  i64 failures = 0;          // elements beyond their bound
+  double max_error = 0;    // largest |actual - reference|; infinity if an element is NaN or infinite where the reference is finite
+  double bound = 0;        // 2 max|plain - reference| + u max(c); for the LSE that of its worst element
+  double worst_ratio = 0;  // largest error / its bound; at most 1 passes. Infinity for a wrong dead row or a NaN
+  i64 failures = 0;        // elements beyond their bound
   i64 batch = 0, row = 0, head = 0, column = 0;  // of the element with the worst ratio
   double actual = 0, expected = 0;               // its values
 };

@@ -10,3 +10,7 @@ endif()
 # The reference's products are Eigen's too: tests spend their time there.
 set_source_files_properties(src/cpu/reference.cc PROPERTIES COMPILE_OPTIONS "-O3")
 unset(kernel_flags)
+
+# `cmake --build . --target benchmark_cpu`: the backend's rate beside that of Eigen's product.
+add_executable(benchmark_cpu EXCLUDE_FROM_ALL benchmarks/cpu.cc)
+target_link_libraries(benchmark_cpu PRIVATE speedlight_core)

@@ -65,19 +65,21 @@ struct ForwardTile {
       factor[i] = dead ? 0.0f : 1.0f / sum[i];
       if (p.want_lse) lse[i] = dead ? -infinity : maximum[i] + std::log(sum[i]);
     }
-    kernels.store(address(pointers.out, p.out, batch, queries.first, head), p.out.dtype, p.out.row, output, factor, queries.count, p.value_dim);
+    kernels.store(address(pointers.out, p.out, batch, queries.first, head), p.out.dtype, p.out.row, output, factor, queries.count,
+                  p.value_dim);
   }
 };
 
 }  // namespace
 
 void run_forward(const Problem& p, const Pointers& pointers, const Kernels& kernels) {
-  const i64 heads = p.batch * p.heads_q, tiles = ceil_div(p.seqlen_q, tile_size);
+  const i64 tiles = ceil_div(p.seqlen_q, tile_size);
   std::vector<Scratch> scratch(static_cast<size_t>(thread_count()));
-  parallel_for(heads * tiles, [&](i64 item, int slot) {
-    // The last queries see most under a causal mask: they come first, so that no long tile is left for the end.
-    const i64 tile = tiles - 1 - item / heads, batch = item % heads / p.heads_q, head = item % p.heads_q;
-    ForwardTile(p, pointers, kernels, scratch[size_t(slot)], batch, head, span_of(tile, p.seqlen_q)).run();
+  parallel_for(p.batch * p.heads_q * tiles, [&](i64 item, int slot) {
+    // A head's tiles follow one another, as they share keys. The last queries see most under a causal mask: they come first, so that no long
+    // tile is left for the end.
+    const i64 tile = tiles - 1 - item % tiles, head = item / tiles;
+    ForwardTile(p, pointers, kernels, scratch[size_t(slot)], head / p.heads_q, head % p.heads_q, span_of(tile, p.seqlen_q)).run();
   });
 }
 

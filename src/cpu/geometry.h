@@ -5,7 +5,8 @@
 
 namespace speedlight::cpu {
 
-constexpr i64 tile_size = 128;  // queries, and keys, of a tile: products of this size run at Eigen's full rate, and two fit into an L2 cache
+constexpr i64 tile_size =
+    128;  // queries, and keys, of a tile: products of this size run at Eigen's full rate, and two fit into an L2 cache
 
 // One tile's extent along a sequence.
 struct Span {
@@ -29,8 +30,7 @@ constexpr Rows clip(Band seen, Span span) {
 
 // A tile whose rows are queries: for each key, the queries that see it.
 inline void queries_of_keys(Rows* visible, const Problem& p, Span queries, Span keys) {
-  for (i64 j = 0; j < keys.count; ++j)
-    visible[j] = clip(rows_that_see(keys.first + j, p.seqlen_q, p.seqlen_k, p.window), queries);
+  for (i64 j = 0; j < keys.count; ++j) visible[j] = clip(rows_that_see(keys.first + j, p.seqlen_q, p.seqlen_k, p.window), queries);
 }
 
 // A tile whose rows are keys: for each query, the keys it sees.

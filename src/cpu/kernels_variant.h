@@ -26,17 +26,30 @@ using ConstVector = Eigen::Map<const Eigen::Array<float, Dynamic, 1>>;
 constexpr float infinity = __builtin_inff();
 constexpr float least_exponent = -87;  // exp of it is the smallest power that is no subnormal, which would slow every product down
 
+// Written out, as Eigen converts halves to float one by one where this the compiler turns into vector code.
+inline float widen(Eigen::bfloat16 x) { return __builtin_bit_cast(float, u32(x.value) << 16); }
+inline float widen(Eigen::half x) {
+  const u32 magnitude = u32(x.x & 0x7fffu) << 13, sign = u32(x.x & 0x8000u) << 16;
+  const float scaled = __builtin_bit_cast(float, magnitude) * 0x1p112f;  // from fp16's exponent bias to float's; exact, for subnormals too
+  const u32 bits = scaled >= 65536 ? magnitude | 0x7f800000u : __builtin_bit_cast(u32, scaled);  // infinity and NaN
+  return __builtin_bit_cast(float, bits | sign);
+}
+inline float widen(float x) { return x; }
+
 template <class T>
-void load_rows(float* to, const void* from, i64 row_stride, i64 rows, i64 columns) {
+void load_rows(float* __restrict to, const void* from, i64 row_stride, i64 rows, i64 columns) {
   const T* source = static_cast<const T*>(from);
-  for (i64 i = 0; i < rows; ++i)
-    Vector(to + i * columns, columns) = Eigen::Map<const Eigen::Array<T, Dynamic, 1>>(source + i * row_stride, columns).template cast<float>();
+  for (i64 i = 0; i < rows; ++i, to += columns, source += row_stride)
+    for (i64 j = 0; j < columns; ++j) to[j] = widen(source[j]);
 }
 
 void load(float* to, const void* from, DType dtype, i64 row_stride, i64 rows, i64 columns) {
-  if (dtype == DType::fp16) load_rows<Eigen::half>(to, from, row_stride, rows, columns);
-  else if (dtype == DType::bf16) load_rows<Eigen::bfloat16>(to, from, row_stride, rows, columns);
-  else load_rows<float>(to, from, row_stride, rows, columns);
+  if (dtype == DType::fp16)
+    load_rows<Eigen::half>(to, from, row_stride, rows, columns);
+  else if (dtype == DType::bf16)
+    load_rows<Eigen::bfloat16>(to, from, row_stride, rows, columns);
+  else
+    load_rows<float>(to, from, row_stride, rows, columns);
 }
 
 template <class T>
@@ -45,15 +58,20 @@ void store_rows(void* to, i64 row_stride, const float* from, const float* row_fa
   const ConstTile tile(from, rows, columns);
   for (i64 i = 0; i < rows; ++i) {
     Eigen::Map<Eigen::Array<T, Dynamic, 1>> row(target + i * row_stride, columns);
-    if (row_factor[i] == 0) row.setZero();
-    else row = (tile.row(i).transpose().array() * row_factor[i]).eval().template cast<T>();
+    if (row_factor[i] == 0)
+      row.setZero();
+    else
+      row = (tile.row(i).transpose().array() * row_factor[i]).eval().template cast<T>();
   }
 }
 
 void store(void* to, DType dtype, i64 row_stride, const float* from, const float* row_factor, i64 rows, i64 columns) {
-  if (dtype == DType::fp16) store_rows<Eigen::half>(to, row_stride, from, row_factor, rows, columns);
-  else if (dtype == DType::bf16) store_rows<Eigen::bfloat16>(to, row_stride, from, row_factor, rows, columns);
-  else store_rows<float>(to, row_stride, from, row_factor, rows, columns);
+  if (dtype == DType::fp16)
+    store_rows<Eigen::half>(to, row_stride, from, row_factor, rows, columns);
+  else if (dtype == DType::bf16)
+    store_rows<Eigen::bfloat16>(to, row_stride, from, row_factor, rows, columns);
+  else
+    store_rows<float>(to, row_stride, from, row_factor, rows, columns);
 }
 
 void scores(float* c, const float* a, const float* b, float alpha, i64 rows, i64 columns, i64 depth) {

@@ -34,8 +34,10 @@ void save(std::vector<double>& to, const Matrix<double>& from, i64 batch, i64 he
 // What the plain variant rounds, float64 does not.
 template <class T>
 Matrix<T> rounded(const Matrix<T>& x, DType dtype) {
-  if constexpr (std::is_same_v<T, double>) return x;
-  else return x.unaryExpr([dtype](float value) { return round_to(value, dtype); });
+  if constexpr (std::is_same_v<T, double>)
+    return x;
+  else
+    return x.unaryExpr([dtype](float value) { return round_to(value, dtype); });
 }
 
 // All query heads of one (batch, kv head), in T = double or, for the plain variant, float.
@@ -96,14 +98,16 @@ struct Head {
     const Matrix<T> dout = load<T>(in.dout, p.dout, b, h, first, rows, p.value_dim), dp = dout * v.transpose();
     const Column<T> delta = (dout.array() * o.array()).rowwise().sum(), norm = (dout.array() * o.array()).square().rowwise().sum().sqrt();
     Column<T> row_term = -delta;  // dLSE - delta
-    if (p.has_dlse) row_term += Eigen::Map<const Eigen::ArrayXf>(in.dlse + (b * p.heads_q + h) * p.seqlen_q + first, rows).template cast<T>();
+    if (p.has_dlse)
+      row_term += Eigen::Map<const Eigen::ArrayXf>(in.dlse + (b * p.heads_q + h) * p.seqlen_q + first, rows).template cast<T>();
     const Matrix<T> ds = rounded<T>(probability.array() * (dp.array().colwise() + row_term), p.dtype);
     dv += p_rounded.transpose() * dout;
     dk += ds.transpose() * q * T(p.scale);
     save(out.dq, rounded<T>(ds * k * T(p.scale), p.dq.dtype).template cast<double>(), b, h, first, p.seqlen_q, p.heads_q);
 
     const Matrix<double> weight =
-        (probability.array() * (dp.array().abs().colwise() + (row_term.abs() + 2 * norm))).matrix().template cast<double>() * std::abs(double(p.scale));
+        (probability.array() * (dp.array().abs().colwise() + (row_term.abs() + 2 * norm))).matrix().template cast<double>() *
+        std::abs(double(p.scale));
     save(out.bound_dq, weight * k.cwiseAbs().template cast<double>(), b, h, first, p.seqlen_q, p.heads_q);
     bound_dk += weight.transpose() * q.cwiseAbs().template cast<double>();
     bound_dv += (probability.transpose() * dout.cwiseAbs()).template cast<double>();
@@ -124,8 +128,10 @@ Values compute(const Problem& p, const Pointers& pointers, bool backward, Arithm
   }
   cpu::parallel_for(p.batch * p.heads_kv, [&](i64 item, int) {
     const i64 b = item / p.heads_kv, hk = item % p.heads_kv;
-    if (arithmetic == Arithmetic::float64) Head<double>{p, pointers, backward, b, hk, values, {}, {}, {}, {}, {}, {}}.run();
-    else Head<float>{p, pointers, backward, b, hk, values, {}, {}, {}, {}, {}, {}}.run();
+    if (arithmetic == Arithmetic::float64)
+      Head<double>{p, pointers, backward, b, hk, values, {}, {}, {}, {}, {}, {}}.run();
+    else
+      Head<float>{p, pointers, backward, b, hk, values, {}, {}, {}, {}, {}, {}}.run();
   });
   return values;
 }

@@ -21,8 +21,8 @@ struct Job {
   const std::function<void(i64, int)>& body;
   const i64 count;
   std::atomic<i64> next{0};
-  int slots = 1;    // handed out so far; the caller has slot 0. Guarded by the pool's mutex, as is `inside`.
-  int inside = 0;   // workers that run items of it now
+  int slots = 1;   // handed out so far; the caller has slot 0. Guarded by the pool's mutex, as is `inside`.
+  int inside = 0;  // workers that run items of it now
   std::exception_ptr failure;
   std::mutex failure_mutex;
 
@@ -131,8 +131,10 @@ void parallel_for(i64 count, const std::function<void(i64, int)>& body) {
   if (count <= 0) return;
   Job job(body, count);
   const int threads = thread_count();
-  if (threads == 1 || count == 1) job.run(0);
-  else pool().run(job, threads);
+  if (threads == 1 || count == 1)
+    job.run(0);
+  else
+    pool().run(job, threads);
   if (job.failure) std::rethrow_exception(job.failure);
 }
 

@@ -84,7 +84,9 @@ TEST(CpuAttention, TensorsWithoutElementsMayBeNull) {
   cpu::forward(c.p, x);
   cpu::backward(c.p, x);
   EXPECT_EQ(c.dk.get(0, 0, 0, 0), 0);
-  cpu::forward(Problem{.head_dim = 64, .value_dim = 64}, Pointers{});
+  Problem nothing;
+  nothing.head_dim = nothing.value_dim = 64;
+  cpu::forward(nothing, Pointers{});
 }
 
 }  // namespace

@@ -13,11 +13,30 @@ using test::Strides;
 // Lengths around the tile of 128, and the degenerate ones; equal and unequal; causal and not.
 TEST(CpuBackend, LengthsAroundTheTile) {
   int seed = 0;
-  for (const auto& [rows, keys] : std::vector<std::pair<i64, i64>>{{1, 1}, {1, 300}, {7, 1}, {127, 128}, {128, 128}, {129, 129}, {128, 200}, {113, 203},
-                                                                   {64, 192}, {300, 17}, {257, 384}, {400, 255}, {2, 129}, {31, 33}})
+  for (const auto& [rows, keys] : std::vector<std::pair<i64, i64>>{{1, 1},
+                                                                   {1, 300},
+                                                                   {7, 1},
+                                                                   {127, 128},
+                                                                   {128, 128},
+                                                                   {129, 129},
+                                                                   {128, 200},
+                                                                   {113, 203},
+                                                                   {64, 192},
+                                                                   {300, 17},
+                                                                   {257, 384},
+                                                                   {400, 255},
+                                                                   {2, 129},
+                                                                   {31, 33}})
     for (const bool masked : {false, true})
       for (const DType dtype : {DType::fp16, DType::bf16}) {
-        Options o{.batch = 1, .heads_q = 2, .heads_kv = 1, .seqlen_q = rows, .seqlen_k = keys, .dtype = dtype, .dlse = seed % 2 == 0, .seed = ++seed};
+        Options o{.batch = 1,
+                  .heads_q = 2,
+                  .heads_kv = 1,
+                  .seqlen_q = rows,
+                  .seqlen_k = keys,
+                  .dtype = dtype,
+                  .dlse = seed % 2 == 0,
+                  .seed = ++seed};
         if (masked) o.window = test::causal;
         if (seed % 3 == 0) o.head_dim = o.value_dim = 128;
         EXPECT_TRUE(Case(o).correct());
@@ -61,8 +80,8 @@ TEST(CpuBackend, OtherHeadDims) {
 
 TEST(CpuBackend, Windows) {
   constexpr i64 none = Window::unlimited;
-  for (const Window w : {Window{0, 0}, Window{5, 0}, Window{none, 7}, Window{3, none}, Window{130, 2}, Window{32, 64}, Window{-2, 10}, Window{20, -5}, Window{-5, 2},
-                         Window{300, 300}})
+  for (const Window w : {Window{0, 0}, Window{5, 0}, Window{none, 7}, Window{3, none}, Window{130, 2}, Window{32, 64}, Window{-2, 10},
+                         Window{20, -5}, Window{-5, 2}, Window{300, 300}})
     for (const auto& [rows, keys] : std::vector<std::pair<i64, i64>>{{129, 32}, {200, 300}, {300, 200}, {40, 41}})
       EXPECT_TRUE(Case({.batch = 1, .heads_q = 2, .heads_kv = 1, .seqlen_q = rows, .seqlen_k = keys, .window = w, .dlse = true}).correct());
 }
@@ -74,7 +93,9 @@ TEST(CpuBackend, AnyFiniteScale) {
 
 TEST(CpuBackend, UnwantedGradients) {
   for (int wanted = 0; wanted < 8; ++wanted)
-    EXPECT_TRUE(Case({.seqlen_q = 60, .seqlen_k = 70, .want_dq = bool(wanted & 1), .want_dk = bool(wanted & 2), .want_dv = bool(wanted & 4)}).correct());
+    EXPECT_TRUE(
+        Case({.seqlen_q = 60, .seqlen_k = 70, .want_dq = bool(wanted & 1), .want_dk = bool(wanted & 2), .want_dv = bool(wanted & 4)})
+            .correct());
 }
 
 TEST(CpuBackend, UnwantedLse) {
@@ -82,7 +103,8 @@ TEST(CpuBackend, UnwantedLse) {
   Pointers x = c.pointers();
   x.lse = nullptr;
   cpu::run_forward(c.p, x, cpu::kernels());
-  const auto exact = reference::compute(c.p, x, false, reference::Arithmetic::float64), plain = reference::compute(c.p, x, false, reference::Arithmetic::plain);
+  const auto exact = reference::compute(c.p, x, false, reference::Arithmetic::float64),
+             plain = reference::compute(c.p, x, false, reference::Arithmetic::plain);
   EXPECT_TRUE(reference::compare(c.p, x, exact, plain, false).pass);
 }
 
@@ -91,8 +113,10 @@ TEST(CpuBackend, EveryInstructionSet) {
   const cpu::Kernels* const* all = cpu::available_kernels(count);
   for (int i = 0; i < count; ++i)
     for (const DType dtype : {DType::fp16, DType::bf16}) {
-      EXPECT_TRUE(Case({.seqlen_q = 200, .seqlen_k = 147, .dtype = dtype, .window = test::causal, .dlse = true}).correct(*all[i])) << all[i]->name;
-      EXPECT_TRUE(Case({.seqlen_q = 5, .seqlen_k = 131, .dtype = dtype, .scale = -1, .strides = Strides::odd}).correct(*all[i])) << all[i]->name;
+      EXPECT_TRUE(Case({.seqlen_q = 200, .seqlen_k = 147, .dtype = dtype, .window = test::causal, .dlse = true}).correct(*all[i]))
+          << all[i]->name;
+      EXPECT_TRUE(Case({.seqlen_q = 5, .seqlen_k = 131, .dtype = dtype, .scale = -1, .strides = Strides::odd}).correct(*all[i]))
+          << all[i]->name;
     }
 }
 

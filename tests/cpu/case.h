@@ -42,7 +42,8 @@ class Buffer {
     if (strides == Strides::odd) layout = {dtype, rows * (heads * (dim + 3) + 5) + 1, heads * (dim + 3) + 5, dim + 3, 2}, offset_ = 1;
     if (strides == Strides::broadcast && input) layout = {dtype, 0, dim, 0, 16};
     layout.alignment = u32(strides == Strides::odd ? size_of(dtype) : 16);
-    const i64 last = layout.batch * std::max<i64>(batch - 1, 0) + layout.row * std::max<i64>(rows - 1, 0) + layout.head * std::max<i64>(heads - 1, 0);
+    const i64 last =
+        layout.batch * std::max<i64>(batch - 1, 0) + layout.row * std::max<i64>(rows - 1, 0) + layout.head * std::max<i64>(heads - 1, 0);
     memory_.assign(size_t((offset_ + last + dim + 8) * size_of(dtype)), 0xff);
   }
   void* data() { return memory_.data() + offset_ * size_of(layout.dtype); }
@@ -62,7 +63,8 @@ class Buffer {
   bool gaps_untouched() {
     std::vector<bool> owned(memory_.size());
     each([&](i64 b, i64 row, i64 h, i64 d) {
-      for (i64 byte = 0; byte < size_of(layout.dtype); ++byte) owned[size_t((offset_ + index(b, row, h, d)) * size_of(layout.dtype) + byte)] = true;
+      for (i64 byte = 0; byte < size_of(layout.dtype); ++byte)
+        owned[size_t((offset_ + index(b, row, h, d)) * size_of(layout.dtype) + byte)] = true;
     });
     for (size_t i = 0; i < memory_.size(); ++i)
       if (!owned[i] && memory_[i] != 0xff) return false;
@@ -124,9 +126,12 @@ struct Case {
     run(kernels);
     const auto exact = reference::compute(p, pointers(), true, reference::Arithmetic::float64);
     const auto plain = reference::compute(p, pointers(), true, reference::Arithmetic::plain);
-    const auto forward = reference::compare(p, pointers(), exact, plain, false), backward = reference::compare(p, pointers(), exact, plain, true);
+    const auto forward = reference::compare(p, pointers(), exact, plain, false),
+               backward = reference::compare(p, pointers(), exact, plain, true);
     if (!forward.pass || !backward.pass) return testing::AssertionFailure() << describe() << "\n" << forward.text() << backward.text();
-    const auto untouched = [](const Buffer& b) { return std::all_of(b.bytes().begin(), b.bytes().end(), [](unsigned char x) { return x == 0xff; }); };
+    const auto untouched = [](const Buffer& b) {
+      return std::all_of(b.bytes().begin(), b.bytes().end(), [](unsigned char x) { return x == 0xff; });
+    };
     for (Buffer* tensor : {&out, &dq, &dk, &dv})
       if (!tensor->gaps_untouched()) return testing::AssertionFailure() << describe() << ": wrote outside of a tensor";
     if ((!p.want_dq && !untouched(dq)) || (!p.want_dk && !untouched(dk)) || (!p.want_dv && !untouched(dv)))
@@ -137,9 +142,9 @@ struct Case {
   std::string describe() const {
     const auto number = [](i64 x) { return std::to_string(x); };
     const auto end = [](i64 x) { return x == Window::unlimited ? std::string("none") : std::to_string(x); };
-    return std::string(p.dtype == DType::bf16 ? "bf16" : "fp16") + " B" + number(p.batch) + " H" + number(p.heads_q) + "/" + number(p.heads_kv) + " S" +
-           number(p.seqlen_q) + "x" + number(p.seqlen_k) + " D" + number(p.head_dim) + "/" + number(p.value_dim) + " window " + end(p.window.left) + "," +
-           end(p.window.right) + " scale " + std::to_string(p.scale);
+    return std::string(p.dtype == DType::bf16 ? "bf16" : "fp16") + " B" + number(p.batch) + " H" + number(p.heads_q) + "/" +
+           number(p.heads_kv) + " S" + number(p.seqlen_q) + "x" + number(p.seqlen_k) + " D" + number(p.head_dim) + "/" +
+           number(p.value_dim) + " window " + end(p.window.left) + "," + end(p.window.right) + " scale " + std::to_string(p.scale);
   }
 };
 

@@ -4,6 +4,9 @@
 
 #include <Eigen/Core>
 #include <cmath>
+#include <vector>
+
+#include "cpu/kernels.h"
 
 namespace speedlight {
 namespace {
@@ -64,6 +67,31 @@ TEST(Element, ReadsAndWritesUnaligned) {
     write_element(memory + 1, 2, dtype, -1.5f);
     EXPECT_EQ(read_element(memory + 1, 2, dtype), -1.5f);
   }
+}
+
+// The vectorised conversions of the backend's kernels, of every instruction set.
+TEST(Element, KernelsConvertAlike) {
+  std::vector<u16> halves(65536), stored(65536);
+  for (u32 i = 0; i < 65536; ++i) halves[i] = u16(i);
+  std::vector<float> wide(65536);
+  const std::vector<float> ones(512, 1.0f);
+  int count = 0;
+  const cpu::Kernels* const* all = cpu::available_kernels(count);
+  for (int variant = 0; variant < count; ++variant)
+    for (const DType dtype : {DType::fp16, DType::bf16}) {
+      all[variant]->load(wide.data(), halves.data(), dtype, 128, 512, 128);
+      for (i64 i = 0; i < 65536; ++i)
+        ASSERT_TRUE(same(wide[size_t(i)], read_element(halves.data(), i, dtype))) << all[variant]->name << " " << i;
+      // Values between the halves, as a column-major tile of 512 x 128.
+      for (u32 i = 0; i < 65536; ++i) wide[i] = std::bit_cast<float>(i << 16 | (i * 40503u & 0xffffu));
+      all[variant]->store(stored.data(), dtype, 128, wide.data(), ones.data(), 512, 128);
+      for (i64 row = 0; row < 512; ++row)
+        for (i64 j = 0; j < 128; ++j) {
+          const float exact = wide[size_t(j * 512 + row)];
+          ASSERT_TRUE(same(read_element(stored.data(), row * 128 + j, dtype), round_to(exact, dtype)))
+              << all[variant]->name << " " << exact;
+        }
+    }
 }
 
 }  // namespace

@@ -25,8 +25,8 @@ TEST(Extremes, CausalIsAlignedToTheBottomRight) {
 
 // B02, B05, B17: rows without keys.
 TEST(Extremes, RowsWithoutKeys) {
-  for (const auto& [rows, keys, window, dead] :
-       std::vector<std::tuple<i64, i64, Window, i64>>{{1024, 512, test::causal, 512}, {300, 17, test::causal, 283}, {129, 1, test::causal, 128}, {129, 32, {32, 64}, 33}}) {
+  for (const auto& [rows, keys, window, dead] : std::vector<std::tuple<i64, i64, Window, i64>>{
+           {1024, 512, test::causal, 512}, {300, 17, test::causal, 283}, {129, 1, test::causal, 128}, {129, 32, {32, 64}, 33}}) {
     Case c({.batch = 1, .heads_q = 2, .heads_kv = 1, .seqlen_q = rows, .seqlen_k = keys, .window = window, .dlse = true});
     EXPECT_TRUE(c.correct());
     for (i64 row = 0; row < rows; ++row) {
@@ -61,7 +61,15 @@ TEST(Extremes, HugeEqualLogits) {
 // B11: no finite stand-in for minus infinity.
 TEST(Extremes, RowsOfVeryNegativeLogits) {
   for (const DType dtype : {DType::bf16, DType::fp16}) {
-    Case c({.batch = 1, .heads_q = 2, .heads_kv = 1, .seqlen_q = 64, .seqlen_k = 300, .head_dim = 128, .value_dim = 128, .dtype = dtype, .scale = 0.08838834764f});
+    Case c({.batch = 1,
+            .heads_q = 2,
+            .heads_kv = 1,
+            .seqlen_q = 64,
+            .seqlen_k = 300,
+            .head_dim = 128,
+            .value_dim = 128,
+            .dtype = dtype,
+            .scale = 0.08838834764f});
     Case shifted = c;
     c.q.each([&](i64 b, i64 row, i64 h, i64 d) {
       if (d == 0) c.q.set(b, row, h, d, 448), shifted.q.set(b, row, h, d, 448);
@@ -97,7 +105,15 @@ TEST(Extremes, OneQueryOneKey) {
   for (int seed = 0; seed < 20; ++seed)
     for (const DType dtype : {DType::fp16, DType::bf16})
       for (const i64 dim : {8, 64, 128}) {
-        Case c({.batch = seed % 2 ? 7 : 1, .heads_q = 1, .heads_kv = 1, .seqlen_q = 1, .seqlen_k = 1, .head_dim = dim, .value_dim = dim, .dtype = dtype, .seed = seed});
+        Case c({.batch = seed % 2 ? 7 : 1,
+                .heads_q = 1,
+                .heads_kv = 1,
+                .seqlen_q = 1,
+                .seqlen_k = 1,
+                .head_dim = dim,
+                .value_dim = dim,
+                .dtype = dtype,
+                .seed = seed});
         for (test::Buffer* tensor : {&c.q, &c.k, &c.v})
           tensor->each([&](i64 b, i64 row, i64 h, i64 d) { tensor->set(b, row, h, d, 3 * tensor->get(b, row, h, d)); });
         c.run();
@@ -114,7 +130,15 @@ TEST(Extremes, OneQueryOneKey) {
 TEST(Extremes, LseIsANaturalLogarithm) {
   for (const float scale : {0.125f, 0.37f})
     for (const i64 dim : {32, 64, 128}) {
-      Case c({.batch = 1, .heads_q = 1, .heads_kv = 1, .seqlen_q = 256, .seqlen_k = 256, .head_dim = dim, .value_dim = dim, .dtype = DType::fp16, .scale = scale});
+      Case c({.batch = 1,
+              .heads_q = 1,
+              .heads_kv = 1,
+              .seqlen_q = 256,
+              .seqlen_k = 256,
+              .head_dim = dim,
+              .value_dim = dim,
+              .dtype = DType::fp16,
+              .scale = scale});
       c.run();
       const auto exact = reference::compute(c.p, c.pointers(), false, reference::Arithmetic::float64);
       for (size_t i = 0; i < c.lse.size(); ++i) ASSERT_NEAR(c.lse[i] / exact.lse[i], 1, 1e-4);
