@@ -115,5 +115,107 @@ TEST(Emulator, bulk_copies_swizzle_and_fill_with_zeros) {
   }
 }
 
+TEST(Emulator, counts_bank_conflicts_and_sectors) {
+  alignas(32) static const float x[32 * 32] = {};
+  const Region region("x", x, sizeof x, Access::input);
+  const emulator::Config config{.trace = true};
+  const auto conflicts = [&](i32 stride) {
+    const auto c = emulator::launch(1, 32, 32 * 128, [&] { ptx::store_shared_32(ptx::dynamic_shared() + u32(ptx::lane_index() * stride), 0); }, config);
+    EXPECT_EQ(c.shared_accesses, 1u);
+    return c.shared_wavefronts;
+  };
+  EXPECT_EQ(conflicts(4), 1u);
+  EXPECT_EQ(conflicts(8), 2u);
+  EXPECT_EQ(conflicts(128), 32u);
+  const auto sectors = [&](i32 stride) {
+    return emulator::launch(1, 32, 0, [&] { ptx::load_global_float(&x[ptx::lane_index() * stride]); }, config).global_sectors;
+  };
+  EXPECT_EQ(sectors(0), 1u);
+  EXPECT_EQ(sectors(1), 4u);
+  EXPECT_EQ(sectors(32), 32u);
+  const auto matrix = [&](bool swizzled) {
+    return emulator::launch(1, 32, 4096, [&] {
+      const u32 lane = u32(ptx::lane_index());
+      for (u32 i = 0; i < 8; ++i) ptx::store_shared_128(ptx::dynamic_shared() + lane * 128 + i * 16, {});
+      ptx::sync_warp();
+      u32 r[4];
+      ptx::ldmatrix_x4(r, ptx::dynamic_shared() + lane * 128 + (swizzled ? lane % 8 * 16 : 0));
+    }).matrix_wavefronts;
+  };
+  EXPECT_EQ(matrix(true), 4u);
+  EXPECT_EQ(matrix(false), 32u);
+}
+
+TEST(Emulator, transposed_matrices_and_stmatrix_are_inverse) {
+  emulator::launch(1, 32, 1024, [] {
+    const u32 lane = u32(ptx::lane_index()), at = ptx::dynamic_shared();
+    u32 written[4], read[4], transposed[4];
+    for (u32 m = 0; m < 4; ++m) written[m] = (m * 1000 + lane * 2 + 1) << 16 | (m * 1000 + lane * 2);
+    ptx::stmatrix_x4(at + lane * 16, written);
+    ptx::sync_warp();
+    ptx::ldmatrix_x4(read, at + lane * 16);
+    ptx::ldmatrix_x4_transposed(transposed, at + lane * 16);
+    for (u32 m = 0; m < 4; ++m) {
+      EXPECT_EQ(read[m], written[m]);
+      // Element (r, c) of matrix m is m * 1000 + 8 r + c; transposed, this lane holds (2 (l % 4), l / 4) and (2 (l % 4) + 1, l / 4).
+      const u32 r = lane % 4 * 2, c = lane / 4;
+      EXPECT_EQ(transposed[m], (m * 1000 + 8 * (r + 1) + c) << 16 | (m * 1000 + 8 * r + c));
+    }
+  });
+}
+
+TEST(Emulator, shuffles_and_votes) {
+  emulator::launch(1, 64, 0, [] {
+    const i32 lane = ptx::lane_index();
+    EXPECT_EQ(ptx::shuffle_xor(float(lane), 5), float(lane ^ 5));
+    EXPECT_EQ(ptx::shuffle_xor(1.0 / (lane + 1), 16), 1.0 / ((lane ^ 16) + 1));
+    EXPECT_EQ(ptx::broadcast(ptx::thread_index(), 3), ptx::thread_index() / 32 * 32 + 3);
+    EXPECT_TRUE(ptx::any(lane == 17));
+    EXPECT_FALSE(ptx::any(false));
+  });
+}
+
+TEST(Emulator, conversions_round_to_nearest_even) {
+  using emulator::bfloat_from_float, emulator::half_from_float, emulator::float_from_half;
+  for (u32 h = 0; h < 65536; ++h) {
+    const float x = float_from_half(u16(h));
+    if (x != x) continue;
+    ASSERT_EQ(half_from_float(x), h);
+    const float next = float_from_half(u16(h + 1));
+    if ((h & 0x7fff) >= 0x7bff) continue;
+    const float middle = (x + next) / 2;  // exact in float
+    ASSERT_EQ(half_from_float(middle), h + (h & 1));
+    ASSERT_EQ(half_from_float(std::nextafter(middle, x)), h);
+    ASSERT_EQ(half_from_float(std::nextafter(middle, next)), h + 1);
+  }
+  EXPECT_EQ(half_from_float(65519.99f), 0x7bff);
+  EXPECT_EQ(half_from_float(65520.0f), 0x7c00);
+  EXPECT_EQ(half_from_float(-1e30f), 0xfc00);
+  EXPECT_EQ(half_from_float(std::nanf("")), 0x7fff);
+  for (u32 h = 0; h < 0x7f80; ++h) {
+    const float x = emulator::float_from_bfloat(u16(h)), middle = __builtin_bit_cast(float, h << 16 | 0x8000u);
+    ASSERT_EQ(bfloat_from_float(x), h);
+    ASSERT_EQ(bfloat_from_float(middle), h + (h & 1));
+    ASSERT_EQ(bfloat_from_float(std::nextafter(middle, 0.0f)), h);
+    ASSERT_EQ(bfloat_from_float(-std::nextafter(middle, INFINITY)), (h + 1) | 0x8000);
+  }
+  EXPECT_EQ(ptx::pack<DType::bf16>(1.0f, -2.0f), 0xc0003f80u);
+  EXPECT_EQ(ptx::pack<DType::fp16>(1.0f, -2.0f), 0xc0003c00u);
+  EXPECT_EQ(ptx::unpack_hi<DType::fp16>(0xc0003c00u), -2.0f);
+}
+
+TEST(Emulator, arithmetic_at_the_edges) {
+  const float inf = ptx::infinity(), nan = std::nanf("");
+  EXPECT_EQ(ptx::exp2(-inf), 0);
+  EXPECT_EQ(ptx::exp2(inf), inf);
+  EXPECT_EQ(ptx::exp2(-127.0f), 0);  // subnormal results are flushed
+  EXPECT_EQ(ptx::exp2(-126.0f), 0x1p-126f);
+  EXPECT_EQ(ptx::maximum(nan, 1.0f), 1.0f);
+  EXPECT_EQ(ptx::maximum(1.0f, nan), 1.0f);
+  EXPECT_TRUE(std::isnan(ptx::maximum(nan, nan)));
+  EXPECT_FALSE(std::signbit(ptx::maximum(-0.0f, 0.0f)));
+  EXPECT_TRUE(std::signbit(ptx::minimum(0.0f, -0.0f)));
+}
+
 }  // namespace
 }  // namespace speedlight

@@ -25,6 +25,8 @@ void land_early(Block& block, const AsyncCopy& c) {
 void cp_async(u32 to, const void* from, bool valid) {
   SPEEDLIGHT_EMULATOR_SITE();
   ++machine->counts.cp_async;
+  trace(self().site, to, 16, true);
+  if (valid) trace(self().site, reinterpret_cast<u64>(from), 16, false);
   const AsyncCopy copy{to, valid ? global_read(from, 16) : nullptr, self().site};
   shared_begin(self(), to, Kind::cp_async, u16(self().thread));
   if (machine->config.landing == Landing::at_once) land_early(*self().warp->block, copy);

@@ -38,6 +38,7 @@ void meet(Operation operation, u32 operand, const Compute& compute) {
   }
   warp.arrived |= 1u << t.lane;
   if (warp.arrived != ~0u) return block_on(Wait::collective);
+  if (machine->config.trace) count_traced(warp);
   compute(warp);
   warp.arrived = 0;
   for (i32 lane = 0; lane < 32; ++lane) wake(warp.lanes[lane]);
@@ -78,8 +79,15 @@ void multiply(Warp& warp, bool bf16) {
   }
 }
 
+void count_wavefronts(const Warp& warp) {
+  u32 rows[32];
+  for (i32 lane = 0; lane < 32; ++lane) rows[lane] = warp.slots[lane].b[0];
+  machine->counts.matrix_wavefronts += matrix_wavefronts(rows);
+}
+
 // Lane l's address is row l % 8 of matrix l / 8; lane i holds elements 2 (i % 4), + 1 of row i / 4 (transposed: of column i / 4).
 void load_matrices(Warp& warp, bool transposed) {
+  count_wavefronts(warp);
   u16 rows[32][8];
   for (i32 lane = 0; lane < 32; ++lane) std::memcpy(rows[lane], shared_read(warp.lanes[lane], warp.slots[lane].b[0], 16), 16);
   for (i32 lane = 0; lane < 32; ++lane)
@@ -92,6 +100,7 @@ void load_matrices(Warp& warp, bool transposed) {
 }
 
 void store_matrices(Warp& warp) {
+  count_wavefronts(warp);
   for (i32 row = 0; row < 32; ++row) {
     u32 words[4];
     for (i32 w = 0; w < 4; ++w) words[w] = warp.slots[row % 8 * 4 + w].a[row / 8];

@@ -169,20 +169,24 @@ const void* global_read(const void* p, u32 bytes) { return read(p, bytes, Use::r
 
 void global_load(const void* from, void* to, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
+  trace(self().site, reinterpret_cast<u64>(from), bytes, false);
   std::memcpy(to, global_read(from, bytes), bytes);
 }
 void global_store(void* to, const void* from, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
+  trace(self().site, reinterpret_cast<u64>(to), bytes, false);
   std::memcpy(write(to, bytes, Use::write), from, bytes);
 }
 void global_add(float* to, const float* values, u32 count) {
   SPEEDLIGHT_EMULATOR_SITE();
+  trace(self().site, reinterpret_cast<u64>(to), count * 4, false);
   read(to, count * 4, Use::add);
   write(to, count * 4, Use::add);
   for (u32 i = 0; i < count; ++i) to[i] += values[i];
 }
 void global_add(double* to, double value) {
   SPEEDLIGHT_EMULATOR_SITE();
+  trace(self().site, reinterpret_cast<u64>(to), 8, false);
   read(to, 8, Use::add);
   write(to, 8, Use::add);
   *to += value;

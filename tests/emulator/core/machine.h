@@ -27,6 +27,14 @@ struct AsyncCopy {
   const void* site = nullptr;
 };
 
+// An access of a single lane, for the counts.
+struct Traced {
+  const void* site;
+  u64 address;
+  u32 bytes;
+  bool shared;
+};
+
 struct Thread : Identity {
   Fiber fiber;
   Warp* warp = nullptr;
@@ -35,6 +43,7 @@ struct Thread : Identity {
   u32 wait_parity = 0;
   const void* site = nullptr;         // the code address of its last machine operation
   Clock clock;
+  std::vector<Traced> traced;         // since the warp last met
   std::vector<AsyncCopy> open;        // cp.async not committed yet
   std::deque<std::vector<AsyncCopy>> groups;  // committed, oldest first
 };
@@ -149,6 +158,11 @@ void complete_transaction(MBarrier& barrier, u32 bytes);
 
 // global_memory.cc: a load of registered memory, checked
 const void* global_read(const void* p, u32 bytes);
+
+// counts.cc
+void trace(const void* site, u64 address, u32 bytes, bool shared);
+void count_traced(Warp& warp);                  // takes what its lanes traced as warp accesses
+u32 matrix_wavefronts(const u32 (&rows)[32]);   // addresses of the 32 rows of an ldmatrix or stmatrix
 
 // Every hook starts with this: remembers where the kernel is.
 #define SPEEDLIGHT_EMULATOR_SITE() (::speedlight::emulator::self().site = __builtin_return_address(0))

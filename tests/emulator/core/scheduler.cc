@@ -167,6 +167,7 @@ void block_on(Wait why, u32 on, u32 parity) {
   t.wait_on = on;
   t.wait_parity = parity;
   t.warp->ready &= ~(1u << t.lane);
+  if (machine->config.trace && t.warp->ready == 0) count_traced(*t.warp);
   leave();
 }
 

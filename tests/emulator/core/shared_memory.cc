@@ -119,10 +119,12 @@ void* shared_land(Block& block, u32 address, u32 time) {
 
 void shared_load(u32 from, void* to, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
+  trace(self().site, from, bytes, true);
   std::memcpy(to, shared_read(self(), from, bytes), bytes);
 }
 void shared_store(u32 to, const void* from, u32 bytes) {
   SPEEDLIGHT_EMULATOR_SITE();
+  trace(self().site, to, bytes, true);
   std::memcpy(shared_write(self(), to, bytes), from, bytes);
 }
 

@@ -1,5 +1,7 @@
 #include "planned/run_plan.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -87,6 +89,8 @@ std::map<std::string, KernelEntry>& kernels() {
 
 Counts run_plan(const Plan& plan, const Pointers& pointers, Config config) {
   check_pointers(plan, pointers);
+  const bool tracing = std::getenv("SPEEDLIGHT_EMULATOR_TRACE") != nullptr;
+  config.trace |= tracing;
   Counts sum;
   if (plan.launches.empty()) return sum;
   const Memory memory = register_memory(plan, pointers);
@@ -95,7 +99,11 @@ Counts run_plan(const Plan& plan, const Pointers& pointers, Config config) {
     const auto found = kernels().find(config.name);
     if (found == kernels().end()) throw std::out_of_range("emulator: the kernel " + config.name + " is not compiled into this program");
     const KernelEntry entry = found->second;
-    const auto run = [&](const auto& params) { add(sum, launch_raw(config, launch.grid, launch.threads, i32(launch.shared), entry, &params)); };
+    const auto run = [&](const auto& params) {
+      const Counts counts = launch_raw(config, launch.grid, launch.threads, i32(launch.shared), entry, &params);
+      if (tracing) std::printf("%s, %u blocks: %s\n", config.name.c_str(), launch.grid, to_text(counts).c_str());
+      add(sum, counts);
+    };
     if (launch.step == Step::forward) run(bind_with_maps(plan, pointers, std::get<ForwardConfig>(launch.config).tuning));
     else if (launch.step == Step::pack_inputs || launch.step == Step::unpack_outputs) run(bind_pack(plan, launch, pointers));
     else run(bind_backward(plan, pointers));

@@ -21,6 +21,7 @@ struct RegisterKernel {
 // Registers every tensor and workspace region of the plan with its true extent, poisons outputs and workspace, runs the launches and checks
 // that every element of every output was written. `config.name` is replaced by the kernels' texts. Throws Fault; std::out_of_range when a
 // config is not compiled in.
+// With SPEEDLIGHT_EMULATOR_TRACE set in the environment it also prints the counts of every launch.
 Counts run_plan(const Plan& plan, const Pointers& pointers, Config config);
 
 }  // namespace speedlight::emulator
