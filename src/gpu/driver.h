@@ -7,6 +7,7 @@
 namespace speedlight::gpu {
 
 // Functions that every supported driver has (12.0 on).
+// clang-format off
 #define SPEEDLIGHT_DRIVER_FUNCTIONS(X)                                                                                              \
   X(cuInit) X(cuDriverGetVersion) X(cuGetErrorName) X(cuGetErrorString)                                                             \
   X(cuDeviceGet) X(cuDeviceGetCount) X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain)                         \
@@ -18,6 +19,7 @@ namespace speedlight::gpu {
   X(cuGraphDestroy) X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord) X(cuEventSynchronize) X(cuEventElapsedTime)                 \
   X(cuMemAlloc) X(cuMemFree) X(cuMemcpyHtoDAsync) X(cuMemcpyDtoHAsync) X(cuMemsetD8Async)      \
   X(cuMemPoolCreate) X(cuMemPoolSetAttribute) X(cuMemAllocFromPoolAsync) X(cuMemFreeAsync)
+// clang-format on
 // Functions of newer drivers; null where absent.
 #define SPEEDLIGHT_DRIVER_EXTRAS(X) X(cuFuncLoad)
 

@@ -1,6 +1,7 @@
 // The packing kernel on the emulator: every element arrives, nothing else is touched, at every width that alignment allows.
 #include <gtest/gtest.h>
 #include <cstring>
+#include <memory>
 #include <vector>
 #include "kernels/pack.h"
 #include "launch.h"
