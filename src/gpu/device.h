@@ -8,8 +8,8 @@ namespace speedlight {
 // Pointers of a call; unused ones null. `dlse` may be null even when planned as absent only.
 struct Pointers {
   const void *q = nullptr, *k = nullptr, *v = nullptr;
-  void* out = nullptr;        // backward: the forward's output, read only
-  float* lse = nullptr;       // backward: read only
+  void* out = nullptr;   // backward: the forward's output, read only
+  float* lse = nullptr;  // backward: read only
   const void* dout = nullptr;
   const float* dlse = nullptr;
   void *dq = nullptr, *dk = nullptr, *dv = nullptr;
@@ -26,13 +26,13 @@ using Stream = void*;  // CUstream
 
 struct DriverFacts {
   bool present = false;
-  std::string message;     // why not, or the version text
-  int version = 0;         // 12080 = CUDA 12.8
+  std::string message;  // why not, or the version text
+  int version = 0;      // 12080 = CUDA 12.8
   int devices = 0;
 };
-DriverFacts driver_facts();                 // never throws
-DeviceFacts device_facts(int ordinal);      // throws Error(no_driver, unknown_device)
-int current_device();                       // of the current context, or 0
+DriverFacts driver_facts();             // never throws
+DeviceFacts device_facts(int ordinal);  // throws Error(no_driver, unknown_device)
+int current_device();                   // of the current context, or 0
 
 // Loads the plan's kernels on the device, so that launch() loads nothing and may be captured. Idempotent, thread-safe.
 // If plan.card is another card than the device (the twin), code for the device is loaded and shared memory padded to the card's occupancy.
@@ -41,7 +41,7 @@ void prepare(const Plan& plan, int ordinal);
 void launch(const Plan& plan, const Pointers& pointers, int ordinal, Stream stream);
 
 // Stream-ordered memory for the convenience form.
-void* allocate(i64 bytes, int ordinal, Stream stream);   // throws Error(out_of_memory)
+void* allocate(i64 bytes, int ordinal, Stream stream);  // throws Error(out_of_memory)
 void release(void* pointer, int ordinal, Stream stream);
 
 }  // namespace gpu
