@@ -23,10 +23,10 @@ constexpr i64 none = Window::unlimited;
 
 enum class Data : u8 {
   normal,
-  loud,       // logits of some tens: references age, steps are done again
-  rising,     // each key beats the ones before
-  huge_equal, // equal keys with logits of 1e11 and more
-  offset,     // all logits near -2e4
+  loud,        // logits of some tens: references age, steps are done again
+  rising,      // each key beats the ones before
+  huge_equal,  // equal keys with logits of 1e11 and more
+  offset,      // all logits near -2e4
 };
 enum class Strides : u8 { contiguous, padded_head_major, broadcast_batch, broadcast_heads };
 
@@ -41,9 +41,10 @@ struct Case {
 };
 
 std::string text(const Case& c) {
-  return "b" + std::to_string(c.batch) + " h" + std::to_string(c.heads_q) + "/" + std::to_string(c.heads_kv) + " q" + std::to_string(c.seqlen_q) + " k" +
-         std::to_string(c.seqlen_k) + " window " + std::to_string(c.window.left) + "," + std::to_string(c.window.right) + " scale " +
-         std::to_string(c.scale) + " data " + std::to_string(int(c.data)) + " strides " + std::to_string(int(c.strides)) + (c.out_fp32 ? " fp32" : "");
+  return "b" + std::to_string(c.batch) + " h" + std::to_string(c.heads_q) + "/" + std::to_string(c.heads_kv) + " q" +
+         std::to_string(c.seqlen_q) + " k" + std::to_string(c.seqlen_k) + " window " + std::to_string(c.window.left) + "," +
+         std::to_string(c.window.right) + " scale " + std::to_string(c.scale) + " data " + std::to_string(int(c.data)) + " strides " +
+         std::to_string(int(c.strides)) + (c.out_fp32 ? " fp32" : "");
 }
 
 float to_float(DType t, u16 x) { return t == DType::bf16 ? emulator::float_from_bfloat(x) : emulator::float_from_half(x); }
@@ -86,7 +87,8 @@ void fill(Tensor& t, DType dtype, Data data, char which, i32 batch, i32 rows, i3
           float x = normal(random);
           if (which != 'v' && data == Data::loud) x *= 3;
           if (data == Data::rising && d == 0) x = which == 'q' ? 10.f : which == 'k' ? float(s) : x;
-          if (which != 'v' && data == Data::huge_equal) x = dtype == DType::bf16 ? (which == 'q' ? 133120.f : -133120.f) : (which == 'q' ? 60000.f : 60000.f);
+          if (which != 'v' && data == Data::huge_equal)
+            x = dtype == DType::bf16 ? (which == 'q' ? 133120.f : -133120.f) : (which == 'q' ? 60000.f : 60000.f);
           if (data == Data::offset && d == 0) x = which == 'q' ? 448.f : which == 'k' ? -548.f : x;
           t(b, s, h, d) = from_float(dtype, x);
         }
@@ -210,7 +212,8 @@ emulator::Counts run(const Case& c, u64 seed) {
   adversary.warps = seed % 3 == 0 ? emulator::Warps::greedy : seed % 3 == 1 ? emulator::Warps::round_robin : emulator::Warps::random;
   adversary.blocks = seed % 2 ? emulator::Blocks::shuffled : emulator::Blocks::forward;
   adversary.seed = seed;
-  const auto counts = emulator::launch(forward_blocks(p.shape, p.q_tiles), C.threads(), forward_shared(C).bytes, [&] { kernels::forward<C>(p); }, adversary);
+  const auto counts = emulator::launch(
+      forward_blocks(p.shape, p.q_tiles), C.threads(), forward_shared(C).bytes, [&] { kernels::forward<C>(p); }, adversary);
   EXPECT_EQ(ro.unwritten(), 0);
   if (c.want_lse) {
     EXPECT_EQ(rl.unwritten(), 0);
@@ -223,10 +226,12 @@ constexpr ForwardConfig config(DType t, u16 dim, MaskKind mask, ForwardTuning tu
   return {{.dtype = t, .head_dim = dim, .value_dim = dim, .mask = mask}, tuning};
 }
 // The shapes of the tuned tables, by the names of the probes.
-constexpr ForwardTuning f1{256, 64, 8, 16, 3, Copy::bulk, Softmax::recompute, false, 1}, f1b{256, 64, 8, 16, 3, Copy::bulk, Softmax::keep, false, 1},
-    f2{128, 32, 4, 16, 3, Copy::bulk, Softmax::keep, false, 2}, e1{256, 128, 8, 32, 3, Copy::bulk, Softmax::recompute, true, 1},
-    e2{128, 64, 4, 32, 3, Copy::bulk, Softmax::keep, true, 2}, f2_async{128, 32, 4, 16, 3, Copy::cp_async, Softmax::keep, false, 2},
-    e2_async{128, 64, 4, 32, 3, Copy::cp_async, Softmax::keep, true, 2}, narrow128{64, 32, 4, 32, 3, Copy::cp_async, Softmax::keep, false, 2},
+constexpr ForwardTuning f1{256, 64, 8, 16, 3, Copy::bulk, Softmax::recompute, false, 1},
+    f1b{256, 64, 8, 16, 3, Copy::bulk, Softmax::keep, false, 1}, f2{128, 32, 4, 16, 3, Copy::bulk, Softmax::keep, false, 2},
+    e1{256, 128, 8, 32, 3, Copy::bulk, Softmax::recompute, true, 1}, e2{128, 64, 4, 32, 3, Copy::bulk, Softmax::keep, true, 2},
+    f2_async{128, 32, 4, 16, 3, Copy::cp_async, Softmax::keep, false, 2},
+    e2_async{128, 64, 4, 32, 3, Copy::cp_async, Softmax::keep, true, 2},
+    narrow128{64, 32, 4, 32, 3, Copy::cp_async, Softmax::keep, false, 2},
     narrow64{64, 64, 4, 32, 3, Copy::cp_async, Softmax::keep, false, 2};
 
 const std::vector<Case> unmasked_cases = {
@@ -244,7 +249,7 @@ const std::vector<Case> unmasked_cases = {
 };
 const std::vector<Case> band_cases = {
     {1, 2, 1, 300, 300, {none, 0}},
-    {2, 2, 2, 129, 65, {none, 0}, 0.125f, Data::normal, Strides::padded_head_major},   // 64 dead rows
+    {2, 2, 2, 129, 65, {none, 0}, 0.125f, Data::normal, Strides::padded_head_major},  // 64 dead rows
     {1, 2, 1, 65, 300, {none, 0}, 0.125f, Data::loud, Strides::contiguous, false, true, 2},
     {1, 1, 1, 300, 17, {none, 0}, -0.2f, Data::loud},
     {1, 1, 1, 1, 1, {none, 0}},
@@ -253,11 +258,11 @@ const std::vector<Case> band_cases = {
     {1, 1, 1, 300, 300, {20, 0}, 0.f},
     {1, 2, 2, 300, 280, {64, 33}, 0.3f, Data::loud, Strides::padded_head_major, true},
     {2, 1, 1, 129, 63, {5, 7}, 0.1f, Data::normal, Strides::broadcast_batch},
-    {1, 1, 1, 130, 130, {-3, 40}, 0.2f},        // the diagonal itself is not visible
+    {1, 1, 1, 130, 130, {-3, 40}, 0.2f},  // the diagonal itself is not visible
     {1, 1, 1, 130, 130, {40, -3}, 0.2f},
     {1, 1, 1, 65, 64, {none, 10}, 0.2f, Data::rising},
     {1, 1, 1, 300, 129, {100, none}, 0.2f, Data::rising},
-    {1, 1, 1, 64, 64, {-5, -10}, 0.2f},         // nothing is visible
+    {1, 1, 1, 64, 64, {-5, -10}, 0.2f},  // nothing is visible
     {1, 1, 1, 65, 65, {none, 0}, 1.f, Data::huge_equal},
     {1, 1, 1, 64, 300, {none, none}, 0.088f, Data::offset},
     {1, 1, 1, 300, 300, {20, 0}, 0.088f, Data::offset},  // rows of a warp get their first key in different steps

@@ -9,7 +9,8 @@ namespace speedlight {
 
 // Scales the scores of rows from `row` on and keys from `key` on; masked keys and those from `key_end` on become -inf whatever they were.
 template <MaskKind Kind, i32 M, i32 N>
-inline void scale_and_mask(tile::Accumulator<M, N>& s, float scale_log2, i32 row, i32 key, i32 key_end, const Diagonals& visible, i32 lane) {
+inline void scale_and_mask(tile::Accumulator<M, N>& s, float scale_log2, i32 row, i32 key, i32 key_end, const Diagonals& visible,
+                           i32 lane) {
   const i32 first = key + tile::lane_col(lane);
 #pragma unroll
   for (i32 m = 0; m < M; ++m)

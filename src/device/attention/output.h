@@ -15,7 +15,7 @@ struct OutputRows {
   bool fp32;
 };
 
-// Swaps a[1] of lanes with `mask` clear with a[0] of their partner: a 2 x 2 transpose between two lanes and two words.
+// A 2 x 2 transpose between two words and two lanes that differ in `mask`: the lower lane keeps a and gets its partner's a as b.
 inline void exchange(u32& a, u32& b, i32 lane, i32 mask) {
   const bool upper = (lane & mask) != 0;
   const u32 received = ptx::shuffle_xor(upper ? a : b, mask);

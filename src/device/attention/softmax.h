@@ -110,7 +110,8 @@ inline void put_probabilities(tile::Operand<K, M>& p, StepSum<M>& t, i32 m, i32 
 
 // Against the reference as it is; wrong, and then seen in the sum, where that has grown too old.
 template <DType T, i32 M, i32 N, class Scale>
-inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, i32 m, i32 n, Scale scale) {
+inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, i32 m,
+                              i32 n, Scale scale) {
   float difference[4];
 #pragma unroll
   for (i32 i = 0; i < 4; ++i) difference[i] = scale.minus(s.x[m][n][i], rows.reference[m][i / 2]);
@@ -119,7 +120,8 @@ inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const t
 
 // After raise_reference with the same scores. The safe maximum is local: rows that have seen nothing keep -inf and get P = 0.
 template <DType T, i32 M, i32 N, class Scale>
-inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, Scale scale) {
+inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows,
+                                Scale scale) {
 #pragma unroll
   for (i32 n = 0; n < N; ++n)
 #pragma unroll

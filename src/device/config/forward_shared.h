@@ -5,12 +5,12 @@
 namespace speedlight {
 
 struct ForwardShared {
-  i32 ring;    // stages x (K tile, V tile), each tile head_dim / 64 slabs of keys x 128 bytes, 128-byte swizzle
-  i32 full;    // mbarrier per stage (Copy::bulk)
-  i32 empty;   // mbarrier per stage
-  i32 place;   // eight words that every warp needs now and then (kernels/forward.h: PlaceWord)
-  i32 spans;   // two words a warp: the ring entries [from, end) that are wholly visible to it
-  i32 bytes;   // in all
+  i32 ring;   // stages x (K tile, V tile), each tile head_dim / 64 slabs of keys x 128 bytes, 128-byte swizzle
+  i32 full;   // mbarrier per stage (Copy::bulk)
+  i32 empty;  // mbarrier per stage
+  i32 place;  // eight words that every warp needs now and then (kernels/forward.h: PlaceWord)
+  i32 spans;  // two words a warp: the ring entries [from, end) that are wholly visible to it
+  i32 bytes;  // in all
 };
 
 constexpr ForwardShared forward_shared(const ForwardConfig& c) {

@@ -152,7 +152,8 @@ class Forward {
       Probabilities probabilities;
       StepSum<M> sum{};
       if (C.tuning.overlap && t + 1 < steps)
-        form_scores(s[C.tuning.overlap ? (t + 1) % 2 : 0], at + u32(step * 128), [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
+        form_scores(s[C.tuning.overlap ? (t + 1) % 2 : 0], at + u32(step * 128),
+                    [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
         try_all(probabilities, sum, now, scale);
       if (ptx::any(!(sum.total() <= rows.limit))) {
@@ -188,7 +189,8 @@ class Forward {
   }
 
   void refill(i32 entry) {
-    ring.refill(entry, [this] { return placed(entries_word); }, warp(), ptx::lane_index() == 0, loader());
+    ring.refill(
+        entry, [this] { return placed(entries_word); }, warp(), ptx::lane_index() == 0, loader());
   }
   template <class Between = tile::Nothing>
   void form_scores(Scores& s, ptx::SharedAddress at, Between between = {}) {
@@ -238,7 +240,8 @@ class Forward {
         const float total = row_sum(rows.sum[m][half]);
         store_row<T>(to, row, out.x[m], half, total == 0 ? 0 : ptx::reciprocal(total), lane);
         if (lse != nullptr && lane % 4 == 0 && row < p.shape.seqlen_q)
-          ptx::store_global_float(lse + row, total == 0 ? -ptx::infinity() : (rows.reference[m][half] + ptx::log2(total)) * 0.693147180559945f);
+          ptx::store_global_float(lse + row,
+                                  total == 0 ? -ptx::infinity() : (rows.reference[m][half] + ptx::log2(total)) * 0.693147180559945f);
       }
   }
 

@@ -28,7 +28,8 @@ inline void copy_rows(ptx::SharedAddress to, const void* data, i64 row_stride, i
 template <class Tile>
 inline void copy_box(ptx::SharedAddress to, const TensorMap& map, i32 row, i32 head, i32 batch, ptx::SharedAddress barrier) {
 #pragma unroll
-  for (i32 slab = 0; slab < Tile::slabs; ++slab) ptx::bulk_tensor_4d(to + u32(slab * Tile::slab_bytes), map, slab * 64, row, head, batch, barrier);
+  for (i32 slab = 0; slab < Tile::slabs; ++slab)
+    ptx::bulk_tensor_4d(to + u32(slab * Tile::slab_bytes), map, slab * 64, row, head, batch, barrier);
 }
 
 }  // namespace speedlight::tile
