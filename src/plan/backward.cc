@@ -18,8 +18,8 @@ BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const Ba
   }
   const i64 group = p.heads_q / p.heads_kv, pairs = visible_pairs(p.seqlen_q, p.seqlen_k, p.window);
   const i64 walk = p.seqlen_k == 0 ? 0 : ceil_div(pairs * group, p.seqlen_k);
-  const BackwardRow& row =
-      choose_row(tables_for(card.target).backward, {int(p.head_dim), mask == MaskKind::band, p.batch * p.heads_kv, p.seqlen_k, walk}, card.sms);
+  const BackwardRow& row = choose_row(tables_for(card.target).backward,
+                                      {int(p.head_dim), mask == MaskKind::band, p.batch * p.heads_kv, p.seqlen_k, walk}, card.sms);
   config.tuning = row.tuning;
   reason = row.reason;
   return config;
@@ -63,8 +63,8 @@ Plan plan_backward(const Problem& problem, const DeviceFacts& card, const Backwa
                "delta and LSE of each row; clears the dQ accumulator");
   if (some_k) add_launch(made, Step::backward, config, backward_grid(shape, k_tiles), std::move(reason));
   if (writes_q)
-    add_launch(made, Step::postprocess, PostprocessConfig{elements, config.dq_layout()}, postprocess_grid(shape, q_tiles, config.dq_layout()),
-               "dQ from the fp32 accumulator, in the main kernel's layout");
+    add_launch(made, Step::postprocess, PostprocessConfig{elements, config.dq_layout()},
+               postprocess_grid(shape, q_tiles, config.dq_layout()), "dQ from the fp32 accumulator, in the main kernel's layout");
   add_packing(made, Step::unpack_outputs);
   place_scratch(made, config);
   return made;

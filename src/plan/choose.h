@@ -13,7 +13,7 @@ struct Work {
   int head_dim;
   bool banded;
   i64 heads, owned;
-  i64 walk;   // how many positions a tile walks past on the average, as far as the mask lets it
+  i64 walk;  // how many positions a tile walks past on the average, as far as the mask lets it
 };
 
 constexpr i64 tile_of(const ForwardTuning& t) { return t.rows; }

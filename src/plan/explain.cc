@@ -20,9 +20,10 @@ void explain_launch(std::string& text, const Plan& plan, const PlannedLaunch& la
   const int fit = blocks_per_sm(plan.card, launch.threads, 0, launch.shared);
   auto out = std::back_inserter(text);
   fmt::format_to(out, "  {:<15} {}\n", step_names[int(launch.step)], to_text(launch.config));
-  fmt::format_to(out, "  {:<15} {} blocks of {} threads, {} bytes of shared memory; threads and shared memory let {} share an SM", "", launch.grid,
-                 launch.threads, launch.shared, fit);
-  if (plan.card.sms > 0 && fit > 0) fmt::format_to(out, " ({:.2f} waves over {} SMs)", double(launch.grid) / (double(fit) * plan.card.sms), plan.card.sms);
+  fmt::format_to(out, "  {:<15} {} blocks of {} threads, {} bytes of shared memory; threads and shared memory let {} share an SM", "",
+                 launch.grid, launch.threads, launch.shared, fit);
+  if (plan.card.sms > 0 && fit > 0)
+    fmt::format_to(out, " ({:.2f} waves over {} SMs)", double(launch.grid) / (double(fit) * plan.card.sms), plan.card.sms);
   fmt::format_to(out, "\n  {:<15} why: {}\n", "", launch.reason);
 }
 
@@ -33,11 +34,12 @@ std::string explain(const Plan& plan) {
   std::string text;
   auto out = std::back_inserter(text);
   const double all = double(p.seqlen_q) * double(p.seqlen_k);
-  fmt::format_to(out, "{} of batch {}, heads {} over {}, seqlen {} x {}, head dim {}, {}, {}\n", plan.pass == Pass::forward ? "forward" : "backward",
-                 p.batch, p.heads_q, p.heads_kv, p.seqlen_q, p.seqlen_k, p.head_dim, p.dtype == DType::bf16 ? "bf16" : "fp16", window_text(p));
+  fmt::format_to(out, "{} of batch {}, heads {} over {}, seqlen {} x {}, head dim {}, {}, {}\n",
+                 plan.pass == Pass::forward ? "forward" : "backward", p.batch, p.heads_q, p.heads_kv, p.seqlen_q, p.seqlen_k, p.head_dim,
+                 p.dtype == DType::bf16 ? "bf16" : "fp16", window_text(p));
   if (all > 0) fmt::format_to(out, "visible pairs: {:.1f} %\n", 100 * double(visible_pairs(p.seqlen_q, p.seqlen_k, p.window)) / all);
-  fmt::format_to(out, "on {} (capability {}.{}, code for sm_{}, {} SMs)\n", plan.card.name, plan.card.capability / 10, plan.card.capability % 10,
-                 plan.card.target, plan.card.sms);
+  fmt::format_to(out, "on {} (capability {}.{}, code for sm_{}, {} SMs)\n", plan.card.name, plan.card.capability / 10,
+                 plan.card.capability % 10, plan.card.target, plan.card.sms);
   if (plan.launches.empty()) text += "nothing to launch: no output has an element\n";
   for (const PlannedLaunch& launch : plan.launches) explain_launch(text, plan, launch);
   fmt::format_to(out, "workspace: {} bytes\n", plan.workspace.total);

@@ -10,8 +10,8 @@ constexpr i64 kib = 1024;
 }  // namespace
 
 std::span<const DeviceFacts> known_cards() {
-  // Rates: measured on the H200; the others from the vendor's public figures (dense bf16 with fp32 accumulation, at boost clock). The GB10's
-  // tensor rate is counted from its clock at 512 FLOP a clock and SM, like the RTX 50 series.
+  // Rates: measured on the H200; the others from the vendor's public figures (dense bf16 with fp32 accumulation, at boost clock). The
+  // GB10's tensor rate is counted from its clock at 512 FLOP a clock and SM, like the RTX 50 series.
   static const std::array<DeviceFacts, 8> cards{{
       {"rtx5090", 120, 120, 170, 99 * kib, 100 * kib, kib, 65536, 1536, 24, 209.5, 1.79},
       {"rtxpro6000", 120, 120, 188, 99 * kib, 100 * kib, kib, 65536, 1536, 24, 503.8, 1.79},

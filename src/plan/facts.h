@@ -9,24 +9,24 @@
 namespace speedlight {
 
 struct DeviceFacts {
-  std::string name;             // "rtx5090", or the driver's name
-  int capability = 0;           // 80, 86, 89, 90, 120, 121
-  int target = 0;               // the shipped target that serves it: 80, 86, 90, 120; other capabilities: the capability itself
+  std::string name;    // "rtx5090", or the driver's name
+  int capability = 0;  // 80, 86, 89, 90, 120, 121
+  int target = 0;      // the shipped target that serves it: 80, 86, 90, 120; other capabilities: the capability itself
   int sms = 0;
-  i64 shared_block = 0;         // bytes a block may have (opt-in)
-  i64 shared_sm = 0;            // bytes an SM has
-  i64 shared_reserved = 1024;   // of which the system takes so many a block
+  i64 shared_block = 0;        // bytes a block may have (opt-in)
+  i64 shared_sm = 0;           // bytes an SM has
+  i64 shared_reserved = 1024;  // of which the system takes so many a block
   int registers_sm = 65536, threads_sm = 0, blocks_sm = 0;
-  double mma_tflops = 0;        // bf16 mma.sync, fp32 accumulate
-  double memory_tbs = 0;        // terabytes a second
+  double mma_tflops = 0;  // bf16 mma.sync, fp32 accumulate
+  double memory_tbs = 0;  // terabytes a second
   bool operator==(const DeviceFacts&) const = default;
 };
 
-std::span<const DeviceFacts> known_cards();                            // rtx5090, rtxpro6000, gb10, h200, h100, a100, rtx3090, rtx4090
+std::span<const DeviceFacts> known_cards();  // rtx5090, rtxpro6000, gb10, h200, h100, a100, rtx3090, rtx4090
 std::optional<DeviceFacts> find_card(std::string_view name);
-int target_for(int capability);                                        // same major, highest shipped minor not above; else the capability
+int target_for(int capability);  // same major, highest shipped minor not above; else the capability
 
-// Shared memory of the smallest card that a target serves: bytes a block may have, and bytes an SM has. 48 KiB where the target is not shipped.
+// Shared memory of the smallest card that a target serves: bytes a block may have, and bytes an SM has. 48 KiB where none ships.
 constexpr i64 shared_limit(int target) {
   return 1024 * (target == 80 ? 163 : target == 90 ? 227 : target == 86 || target == 120 ? 99 : 48);
 }

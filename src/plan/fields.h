@@ -134,7 +134,7 @@ void fields(V& v, T& t) {
 }
 
 template <class V, class T>
-  requires Is<T, ForwardConfig> || Is<T, BackwardConfig>
+requires Is<T, ForwardConfig> || Is<T, BackwardConfig>
 void fields(V& v, T& c) {
   v.group("spec", c.spec, [](auto& w, auto& s) { fields(w, s); });
   v.group("tuning", c.tuning, [](auto& w, auto& t) { fields(w, t); });

@@ -36,7 +36,8 @@ Plan plan_forward(const Problem& problem, const DeviceFacts& card, const Forward
     config.tuning = *force;
     check_forced(config, config.valid(), needs_sm_90(*force), card);
   } else {
-    const ForwardRow& row = choose_row(tables.forward, {int(problem.head_dim), mask == MaskKind::band, heads, problem.seqlen_q, walk}, card.sms);
+    const ForwardRow& row =
+        choose_row(tables.forward, {int(problem.head_dim), mask == MaskKind::band, heads, problem.seqlen_q, walk}, card.sms);
     config.tuning = row.tuning;
     reason = row.reason;
   }

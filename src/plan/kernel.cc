@@ -97,7 +97,8 @@ class TextReader {
     const auto [stop, error] = std::from_chars(begin, end, read);
     const bool padded = stop - begin > 1 && *begin == '0';  // a second spelling of the same number
     if (error != std::errc{} || padded || read > std::numeric_limits<N>::max())
-      fail(std::string(name) + ", a number of at most " + std::to_string(unsigned{std::numeric_limits<N>::max()}) + " without leading zeros");
+      fail(std::string(name) + ", a number of at most " + std::to_string(unsigned{std::numeric_limits<N>::max()}) +
+           " without leading zeros");
     value = N(read);
     at_ += prefix.size() + std::size_t(stop - begin);
   }
@@ -144,8 +145,8 @@ class TextReader {
     return rest.substr(1, rest.find('.', 1) - 1);
   }
   [[noreturn]] void fail(const std::string& expected, std::size_t at) {
-    throw Error(Status::invalid_argument, "config text '" + std::string(whole_) + "': at '" + std::string(whole_.substr(at)) + "' (character " +
-                                              std::to_string(at) + "): expected " + expected);
+    throw Error(Status::invalid_argument, "config text '" + std::string(whole_) + "': at '" + std::string(whole_.substr(at)) +
+                                              "' (character " + std::to_string(at) + "): expected " + expected);
   }
 
   std::string_view whole_;
@@ -156,8 +157,8 @@ class TextReader {
 template <std::size_t I = 0>
 KernelConfig parse_alternative(std::string_view text, std::string_view tag) {
   if constexpr (I == std::variant_size_v<KernelConfig>) {
-    throw Error(Status::invalid_argument,
-                "config text '" + std::string(text) + "': it begins with '" + std::string(tag) + "': must be one of fwd, bwd_pre, bwd, bwd_post, pack, ref, ceiling");
+    throw Error(Status::invalid_argument, "config text '" + std::string(text) + "': it begins with '" + std::string(tag) +
+                                              "': must be one of fwd, bwd_pre, bwd, bwd_post, pack, ref, ceiling");
   } else {
     using Config = std::variant_alternative_t<I, KernelConfig>;
     if (tag != KernelText<Config>::tag) return parse_alternative<I + 1>(text, tag);
@@ -172,12 +173,16 @@ KernelConfig parse_alternative(std::string_view text, std::string_view tag) {
 int min_blocks(const ForwardConfig& c) { return c.tuning.blocks; }
 int min_blocks(const BackwardConfig& c) { return c.tuning.blocks; }
 template <class Config>
-int min_blocks(const Config&) { return 1; }
+int min_blocks(const Config&) {
+  return 1;
+}
 
 i64 shared_of(const ForwardConfig& c) { return forward_shared(c).bytes; }
 i64 shared_of(const BackwardConfig& c) { return backward_shared(c).bytes; }
 template <class Config>
-i64 shared_of(const Config&) { return 0; }
+i64 shared_of(const Config&) {
+  return 0;
+}
 
 bool is_valid(const ForwardConfig& c) { return c.valid(); }
 bool is_valid(const BackwardConfig& c) { return c.valid(); }
@@ -191,7 +196,9 @@ bool is_valid(const Config& c) {
 bool needs_sm_90(const ForwardConfig& c) { return c.tuning.copy == Copy::bulk; }
 bool needs_sm_90(const BackwardConfig& c) { return c.tuning.add == VectorAdd::v4 || c.tuning.store == MatrixStore::stmatrix; }
 template <class Config>
-bool needs_sm_90(const Config&) { return false; }
+bool needs_sm_90(const Config&) {
+  return false;
+}
 
 }  // namespace
 
@@ -223,7 +230,8 @@ std::string kernel_source(const KernelConfig& config) {
         plan::fields(fields, c);
         const std::string entry(Text::entry);
         std::string source = "#include \"kernels/" + entry + ".h\"\n\nusing namespace speedlight;\n\n";
-        source += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(c.threads()) + ", " + std::to_string(min_blocks(c)) + ")\n";
+        source +=
+            "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(c.threads()) + ", " + std::to_string(min_blocks(c)) + ")\n";
         source += kernel_symbol(config) + "(const __grid_constant__ " + std::string(Text::params) + " params) {\n";
         source += "  constexpr " + std::string(Text::type) + " config{" + fields.text + "};\n";
         source += "  kernels::" + entry + "<config>(params);\n}\n";
@@ -241,8 +249,8 @@ i64 shared_bytes(const KernelConfig& config) {
 }
 
 bool runs_on(const KernelConfig& config, int target) {
-  return std::visit(
-      [&](const auto& c) { return is_valid(c) && (target >= 90 || !needs_sm_90(c)) && shared_of(c) <= shared_limit(target); }, config);
+  return std::visit([&](const auto& c) { return is_valid(c) && (target >= 90 || !needs_sm_90(c)) && shared_of(c) <= shared_limit(target); },
+                    config);
 }
 
 }  // namespace speedlight

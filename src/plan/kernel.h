@@ -9,7 +9,8 @@
 
 namespace speedlight {
 
-using KernelConfig = std::variant<ForwardConfig, PreprocessConfig, BackwardConfig, PostprocessConfig, PackConfig, ReferenceConfig, CeilingConfig>;
+using KernelConfig =
+    std::variant<ForwardConfig, PreprocessConfig, BackwardConfig, PostprocessConfig, PackConfig, ReferenceConfig, CeilingConfig>;
 
 // The canonical text, e.g. "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.redo.b1": cache key, log line, bundle recipe, benchmark row, test name.
 std::string to_text(const KernelConfig& config);

@@ -49,7 +49,8 @@ void add_packing(Plan& plan, Step step) {
       grid += pack_blocks(t.elements(), element_bytes);
     }
     if (copies.empty()) continue;
-    add_launch(plan, step, PackConfig{u8(element_bytes)}, grid, "tensors with a base or stride that is not a multiple of 16 bytes, or broadcast rows");
+    add_launch(plan, step, PackConfig{u8(element_bytes)}, grid,
+               "tensors with a base or stride that is not a multiple of 16 bytes, or broadcast rows");
     plan.launches.back().copies = std::move(copies);
   }
 }
@@ -66,10 +67,11 @@ void add_roofline(Plan& plan) {
 }
 
 void check_forced(const KernelConfig& config, bool valid, bool needs_sm_90, const DeviceFacts& card) {
-  if (!valid) throw Error(Status::invalid_argument, fmt::format("tuning of {}: its tile does not divide as the kernel needs", to_text(config)));
+  if (!valid)
+    throw Error(Status::invalid_argument, fmt::format("tuning of {}: its tile does not divide as the kernel needs", to_text(config)));
   if (needs_sm_90 && card.capability < 90)
-    throw Error(Status::unsupported, fmt::format("tuning of {}: must use cp_async, scalar and plain on {}, whose capability is {}", to_text(config),
-                                                 card.name, card.capability));
+    throw Error(Status::unsupported, fmt::format("tuning of {}: must use cp_async, scalar and plain on {}, whose capability is {}",
+                                                 to_text(config), card.name, card.capability));
   if (shared_bytes(config) > card.shared_block)
     throw Error(Status::unsupported, fmt::format("tuning of {} takes {} bytes of shared memory: must be at most {} on {}", to_text(config),
                                                  shared_bytes(config), card.shared_block, card.name));

@@ -6,8 +6,8 @@
 
 namespace speedlight::plan {
 
-AttentionShape shape_of(const Problem& problem);   // validated, so it fits 32 bits
-MaskKind mask_of(const Problem& problem);          // none where the window hides nothing
+AttentionShape shape_of(const Problem& problem);  // validated, so it fits 32 bits
+MaskKind mask_of(const Problem& problem);         // none where the window hides nothing
 
 // Appends a launch. Throws Error(unsupported) where the grid is beyond what a launch can hold.
 void add_launch(Plan& plan, Step step, const KernelConfig& config, i64 grid, std::string reason);

@@ -13,7 +13,9 @@ namespace speedlight {
 
 // Scratch memory of a plan; offsets in bytes from the workspace pointer, each a multiple of 256. Size 0: not used.
 struct WorkspaceLayout {
-  struct Region { i64 offset = 0, bytes = 0; };
+  struct Region {
+    i64 offset = 0, bytes = 0;
+  };
   Region packed_q, packed_k, packed_v, packed_out, packed_dout, packed_dq, packed_dk, packed_dv;
   Region row_lse2, row_delta, dq_accumulator;
   i64 total = 0;
@@ -30,33 +32,33 @@ enum class Step : u8 { pack_inputs, forward, preprocess, backward, postprocess, 
 struct PlannedLaunch {
   Step step;
   KernelConfig config;
-  u32 grid = 0;           // one-dimensional
+  u32 grid = 0;  // one-dimensional
   i32 threads = 0;
-  i64 shared = 0;         // dynamic bytes
-  std::string reason;     // why this config: the table row's text
+  i64 shared = 0;                // dynamic bytes
+  std::string reason;            // why this config: the table row's text
   std::vector<PackCopy> copies;  // pack_inputs and unpack_outputs only: one PackJob each, in this order, all of config.element_bytes
 };
 
 // How the main kernel's tiles cover the problem: what ForwardParams and BackwardParams carry under the same names.
 struct Geometry {
-  i32 q_tiles = 0, k_tiles = 0;   // k_tiles, rows_padded: backward only
+  i32 q_tiles = 0, k_tiles = 0;  // k_tiles, rows_padded: backward only
   i32 rows_padded = 0;
-  i32 head_group = 1;             // forward only
+  i32 head_group = 1;  // forward only
 };
 
 struct Plan {
   Pass pass = Pass::forward;
   Problem problem;
   DeviceFacts card;
-  std::vector<PlannedLaunch> launches;   // in order; empty when no output has an element. They write every element of every output
+  std::vector<PlannedLaunch> launches;  // in order; empty when no output has an element. They write every element of every output
   Geometry geometry;
   WorkspaceLayout workspace;
-  double flops = 0;                      // 4 * B * Hq * D * (visible query-key pairs), times 2.5 in backward
-  double roofline_seconds = 0;           // max(flops / mma peak, bytes / bandwidth) on `card`
-  PreparedSlots prepared;                // filled by gpu::prepare
+  double flops = 0;             // 4 * B * Hq * D * (visible query-key pairs), times 2.5 in backward
+  double roofline_seconds = 0;  // max(flops / mma peak, bytes / bandwidth) on `card`
+  PreparedSlots prepared;       // filled by gpu::prepare
 };
 
-// Both validate the problem first. Tiles etc. come from the tuned tables of card.target. `force` overrides the main kernel's tuning (tests, tune).
+// Both validate the problem first. Tiles come from the tuned tables of card.target; `force` overrides the main kernel's (tests, tune).
 Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force = nullptr);
 Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force = nullptr);
 
@@ -64,7 +66,7 @@ Plan plan_backward(const Problem& problem, const DeviceFacts& card, const Backwa
 std::vector<ForwardTuning> forward_tunings(int target, int head_dim, bool masked);
 std::vector<BackwardTuning> backward_tunings(int target, int head_dim, bool masked);
 
-std::string explain(const Plan& plan);   // for people; `speedlight explain --json` prints the same facts from the struct
+std::string explain(const Plan& plan);  // for people; `speedlight explain --json` prints the same facts from the struct
 
 // Every config that ships compiled for a target, from the tuned tables: the bundle's recipes.
 std::vector<KernelConfig> shipped_configs(int target);

@@ -24,7 +24,9 @@ std::vector<T> tunings(std::span<const Row<T>> rows, int head_dim, bool masked) 
 
 }  // namespace
 
-std::vector<ForwardTuning> forward_tunings(int target, int head_dim, bool masked) { return tunings(tables_for(target).forward, head_dim, masked); }
+std::vector<ForwardTuning> forward_tunings(int target, int head_dim, bool masked) {
+  return tunings(tables_for(target).forward, head_dim, masked);
+}
 
 std::vector<BackwardTuning> backward_tunings(int target, int head_dim, bool masked) {
   return tunings(tables_for(target).backward, head_dim, masked);

@@ -14,7 +14,7 @@ template <class T>
 struct Row {
   u16 head_dim;
   MaskUse mask;
-  i64 walk;   // for problems whose tiles walk so far at most (see choose.h)
+  i64 walk;  // for problems whose tiles walk so far at most (see choose.h)
   T tuning;
   const char* reason;
 
@@ -35,7 +35,7 @@ extern const Tables tables_generic;  // sm_80, sm_86: no bulk copies, no vector 
 extern const Tables tables_sm90;
 extern const Tables tables_sm120;
 
-// By card.target; a target that does not ship gets the rows for the instructions it is known to have. Throws Error(unknown_device) below 80.
+// By card.target; a target that does not ship gets rows of instructions it is known to have. Throws Error(unknown_device) below 80.
 const Tables& tables_for(int target);
 
 // The Spec that a row is compiled with: every field that a table does not decide is at its default.
@@ -44,10 +44,18 @@ constexpr Spec spec_for(DType dtype, u16 head_dim, MaskKind mask) {
 }
 
 // ---- what every row must satisfy; each table asserts it for its targets --------------------------------------------------------------
-constexpr i64 row_shared(const ForwardRow& row) { return forward_shared({spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}).bytes; }
-constexpr i64 row_shared(const BackwardRow& row) { return backward_shared({spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}).bytes; }
-constexpr bool row_valid(const ForwardRow& row) { return ForwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid(); }
-constexpr bool row_valid(const BackwardRow& row) { return BackwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid(); }
+constexpr i64 row_shared(const ForwardRow& row) {
+  return forward_shared({spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}).bytes;
+}
+constexpr i64 row_shared(const BackwardRow& row) {
+  return backward_shared({spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}).bytes;
+}
+constexpr bool row_valid(const ForwardRow& row) {
+  return ForwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid();
+}
+constexpr bool row_valid(const BackwardRow& row) {
+  return BackwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid();
+}
 constexpr bool needs_sm_90(const ForwardTuning& t) { return t.copy == Copy::bulk; }
 constexpr bool needs_sm_90(const BackwardTuning& t) { return t.add == VectorAdd::v4 || t.store == MatrixStore::stmatrix; }
 

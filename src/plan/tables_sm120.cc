@@ -1,28 +1,35 @@
-// Rows for sm_120 (99 KiB a block). No such card was measured: reasons say what was modelled, from machine code and rates (DESIGN, Targets).
+// Rows for sm_120, within 99 KiB. No such card was measured: reasons give what counting says (probes: bound by mma whichever of these tiles
+// runs) and what the same tile did on an H200 held to this card's limits.
 #include "plan/tables.h"
 
 namespace speedlight::plan {
-namespace {
+   namespace {
 
+   // clang-format off
 constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, 1280,
-     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true, .blocks = 2},
-     "modelled: bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 323 at S512, 256-row tile 309)"},
+     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true,
+      .blocks = 2},
+     "by count bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 323 at S512, "
+     "256-row tile 309)"},
     {64, MaskUse::any, any_length,
-     {.rows = 256, .keys = 128, .warps = 8, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::recompute, .overlap = true, .blocks = 1},
-     "modelled: bound by mma; 128-key stages halve the waits (on an H200 within these limits 405 at S8192, 128-row tile 392)"},
+     {.rows = 256, .keys = 128, .warps = 8, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::recompute, .overlap = true,
+      .blocks = 1},
+     "by count bound by mma; 128-key stages halve the waits (on an H200 within these limits 405 at S8192, 128-row tile 392)"},
     {64, MaskUse::any, any_length,
-     {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true, .blocks = 2},
+     {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true,
+      .blocks = 2},
      "small tiles fill the card when there are few rows"},
     {128, MaskUse::any, 768,
      {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .blocks = 2},
-     "modelled: bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 340 at S512, 256-row tile 324)"},
+     "by count bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 340 at S512, "
+     "256-row tile 324)"},
     {128, MaskUse::band, any_length,
      {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .blocks = 1},
-     "modelled: bound by mma; masked steps are often redone, so their scores are kept (on an H200 causal S2048 353, recomputed 328)"},
+     "by count bound by mma; masked steps are often redone, so their scores are kept (on an H200 causal S2048 353, recomputed 328)"},
     {128, MaskUse::none, any_length,
      {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::recompute, .blocks = 1},
-     "modelled: bound by mma; 256 rows share each key load (on an H200 within these limits 424 at S8192, 128-row tile 414)"},
+     "by count bound by mma; 256 rows share each key load (on an H200 within these limits 424 at S8192, 128-row tile 414)"},
     {128, MaskUse::any, any_length,
      {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .blocks = 2},
      "small tiles fill the card when there are few rows"},
@@ -30,9 +37,10 @@ constexpr ForwardRow forward_rows[] = {
 
 constexpr BackwardRow backward_rows[] = {
     {64, MaskUse::any, any_length,
-     {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2, .dq_warps_n = 2,
-      .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
-     "modelled: bound by mma; P and dS in registers, two blocks an SM hide each other's barriers (on an H200 best in all six cells)"},
+     {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2,
+      .dq_warps_n = 2, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
+     "by count bound by mma; P and dS in registers, two blocks an SM hide each other's barriers. Spills up to 64 bytes; on an H200 the "
+     "spill-free 32-row tile is slower in all six cells (S8192: 349 against 360)"},
     {64, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 64, .keys = 64, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .add = VectorAdd::v4,
       .store = MatrixStore::stmatrix, .blocks = 2},
@@ -42,18 +50,19 @@ constexpr BackwardRow backward_rows[] = {
       .store = MatrixStore::stmatrix, .blocks = 1},
      "short rows: V stays in shared memory, so the block starts sooner than when it first fills registers"},
     {128, MaskUse::none, any_length,
-     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true, .dq_warps_m = 1,
-      .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
-     "modelled: bound by mma; the role split has one block barrier a tile (on an H200 336 at S2048, single role 281 to 297)"},
-    {128, MaskUse::band, any_length,
-     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true, .split_loads = true,
+     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
       .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
-     "modelled: as without a mask, and the dP warps alone load, which evens the roles (on an H200 causal main 318 at S2048, 294 without)"},
+     "by count bound by mma; the role split has one block barrier a tile (on an H200 336 at S2048, single role 281 to 297)"},
+    {128, MaskUse::band, any_length,
+     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
+      .split_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
+     "as without a mask, and the dP warps alone load, which evens the roles (on an H200 causal main 318 at S2048, 294 without)"},
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 32, .keys = 64, .warps = 4, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4,
       .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
      "small tiles fill the card when there are few keys"},
 };
+// clang-format on
 
 static_assert(rows_fit<ForwardRow>(forward_rows, 120) && rows_complete<ForwardRow>(forward_rows));
 static_assert(rows_fit<BackwardRow>(backward_rows, 120) && rows_complete<BackwardRow>(backward_rows));

@@ -38,15 +38,17 @@ struct Problem {
 enum class Pass : u8 { forward, backward };
 
 // Strides of a contiguous (batch, seqlen, heads, dim) tensor.
-constexpr TensorLayout contiguous(DType dtype, i64 seqlen, i64 heads, i64 dim) { return {dtype, seqlen * heads * dim, heads * dim, dim, 16}; }
+constexpr TensorLayout contiguous(DType dtype, i64 seqlen, i64 heads, i64 dim) {
+  return {dtype, seqlen * heads * dim, heads * dim, dim, 16};
+}
 
 // Throws Error(invalid_argument or unsupported) naming the argument, its value and what is allowed. The only judge of a Problem.
-// Also what this version does not do yet (determinism, softcap, dropout, accumulate, other head dims) is refused here. Any window is allowed:
-// to the kernels it is data. Only what the pass reads or writes is judged: a forward ignores the gradients' fields, a backward want_lse.
+// Also what this version does not do yet (determinism, softcap, dropout, accumulate, other head dims) is refused here. Any window is
+// allowed: to the kernels it is data. Only what the pass reads or writes is judged: a forward ignores gradients' fields, a backward want_lse.
 void validate(const Problem& problem, Pass pass);
 
-// True when the tensor must pass through the packing kernel: base or a stride is not a multiple of 16 bytes (or 2^40 bytes and more), or rows
-// are broadcast. Strides of dimensions of size 1 do not matter; a tensor without elements never needs it.
+// True when the tensor must pass through the packing kernel: base or a stride is not a multiple of 16 bytes (or is 2^40 bytes and
+// more), or rows are broadcast. Strides of dimensions of size 1 do not matter; a tensor without elements never needs it.
 bool needs_packing(const TensorLayout& tensor, i64 batch, i64 rows, i64 heads);
 
 }  // namespace speedlight

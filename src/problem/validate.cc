@@ -95,7 +95,8 @@ void check_tensor(const Tensor& t, DType dtype) {
   const i64 element = size_of(t.layout.dtype);
   if (!std::has_single_bit(t.layout.alignment) || t.layout.alignment < element)
     refuse(fmt::format("{}.alignment", t.name), t.layout.alignment, fmt::format("a power of two, at least {} (one element)", element));
-  const std::array<Dimension, 3> dims{{{"batch", t.batch, t.layout.batch}, {"row", t.rows, t.layout.row}, {"head", t.heads, t.layout.head}}};
+  const std::array<Dimension, 3> dims{
+      {{"batch", t.batch, t.layout.batch}, {"row", t.rows, t.layout.row}, {"head", t.heads, t.layout.head}}};
   if (t.empty()) return;  // no element, so no stride matters
   for (const Dimension& d : dims) {
     if (d.size <= 1) continue;

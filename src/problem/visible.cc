@@ -5,8 +5,8 @@ namespace {
 
 // Sum over i in [0, count) of start + i clamped to [0, limit].
 i64 sum_of_clamped(i64 start, i64 count, i64 limit) {
-  const i64 rise = smaller(larger<i64>(-start, 0), count);                 // the first i whose term is above 0 comes after these
-  const i64 top = smaller(larger<i64>(limit - start, rise), count);        // from here on the term is the limit
+  const i64 rise = smaller(larger<i64>(-start, 0), count);           // the first i whose term is above 0 comes after these
+  const i64 top = smaller(larger<i64>(limit - start, rise), count);  // from here on the term is the limit
   const i64 ramp = top - rise;
   return ramp * (start + rise) + ramp * (ramp - 1) / 2 + (count - top) * limit;
 }

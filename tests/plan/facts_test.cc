@@ -32,16 +32,16 @@ TEST(Facts, CardsAreConsistent) {
 
 TEST(BlocksPerSm, IsLimitedByWhatRunsOutFirst) {
   const DeviceFacts card = *find_card("rtx5090"), h200 = *find_card("h200");
-  EXPECT_EQ(blocks_per_sm(card, 128, 255, 49664), 2);    // registers and shared memory alike
-  EXPECT_EQ(blocks_per_sm(card, 128, 255, 50176), 2);    // twice 49 + 1 KiB: exactly all
+  EXPECT_EQ(blocks_per_sm(card, 128, 255, 49664), 2);  // registers and shared memory alike
+  EXPECT_EQ(blocks_per_sm(card, 128, 255, 50176), 2);  // twice 49 + 1 KiB: exactly all
   EXPECT_EQ(blocks_per_sm(card, 128, 255, 50177), 1);
-  EXPECT_EQ(blocks_per_sm(card, 256, 255, 0), 1);        // 8 warps of 8192 registers are the whole file
-  EXPECT_EQ(blocks_per_sm(card, 128, 168, 0), 3);        // 5376 registers a warp, 3 warps a quarter
-  EXPECT_EQ(blocks_per_sm(card, 256, 32, 0), 6);         // 1536 threads
-  EXPECT_EQ(blocks_per_sm(h200, 256, 32, 0), 8);         // 2048 threads
+  EXPECT_EQ(blocks_per_sm(card, 256, 255, 0), 1);  // 8 warps of 8192 registers are the whole file
+  EXPECT_EQ(blocks_per_sm(card, 128, 168, 0), 3);  // 5376 registers a warp, 3 warps a quarter
+  EXPECT_EQ(blocks_per_sm(card, 256, 32, 0), 6);   // 1536 threads
+  EXPECT_EQ(blocks_per_sm(h200, 256, 32, 0), 8);   // 2048 threads
   EXPECT_EQ(blocks_per_sm(card, 32, 32, 0), card.blocks_sm);
   EXPECT_EQ(blocks_per_sm(card, 128, 64, 101376), 1);
-  EXPECT_EQ(blocks_per_sm(card, 128, 64, 101377), 0);    // does not fit at all
+  EXPECT_EQ(blocks_per_sm(card, 128, 64, 101377), 0);  // does not fit at all
 }
 
 }  // namespace

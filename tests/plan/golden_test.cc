@@ -60,7 +60,8 @@ TEST(Golden, MatrixOnSm120) {
   for (const char* card : {"rtx5090", "rtxpro6000"})
     for (const Cell& cell : cells) {
       const Problem p = problem_of(cell);
-      const std::string at = std::string(card) + " d" + std::to_string(cell.dim) + " s" + std::to_string(cell.seqlen) + (cell.causal ? " causal" : "");
+      const std::string at =
+          std::string(card) + " d" + std::to_string(cell.dim) + " s" + std::to_string(cell.seqlen) + (cell.causal ? " causal" : "");
       EXPECT_EQ(main_text(plan_forward(p, *find_card(card)), Step::forward), cell.forward) << at;
       EXPECT_EQ(main_text(plan_backward(p, *find_card(card)), Step::backward), cell.backward) << at;
     }

@@ -19,14 +19,22 @@ struct Randomiser {
 
   u64 draw(u64 below) { return random() % below; }
   template <class N>
-  void number(std::string_view, std::string_view, N& value) { value = N(draw(4) ? draw(9) : random()); }
+  void number(std::string_view, std::string_view, N& value) {
+    value = N(draw(4) ? draw(9) : random());
+  }
   template <class N>
-  void number_unless(std::string_view, std::string_view, N& value, const N& same) { value = draw(3) ? same : N(random()); }
+  void number_unless(std::string_view, std::string_view, N& value, const N& same) {
+    value = draw(3) ? same : N(random());
+  }
   template <class E>
-  void word(std::string_view, E& value) { value = E(draw(plan::EnumText<E>::names.size())); }
+  void word(std::string_view, E& value) {
+    value = E(draw(plan::EnumText<E>::names.size()));
+  }
   void flag(std::string_view, bool& value) { value = draw(2); }
   template <class T, class F>
-  void group(std::string_view, T& member, F visit) { visit(*this, member); }
+  void group(std::string_view, T& member, F visit) {
+    visit(*this, member);
+  }
 };
 
 template <class C>
@@ -70,7 +78,8 @@ TEST(ConfigText, IsWhatCachesAlreadyHold) {
   const Spec spec{.dtype = DType::bf16, .head_dim = 128, .value_dim = 128, .mask = MaskKind::band};
   EXPECT_EQ(to_text(ForwardConfig{spec, {.rows = 256, .keys = 64, .warps = 8, .softmax = Softmax::recompute, .overlap = true}}),
             "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.recompute.overlap.b1");
-  EXPECT_EQ(to_text(BackwardConfig{spec, {.v_registers = true}}), "bwd.bf16.d128.band.single.m64n128w4.c1.q1o1.v_registers.dq1x4.v4.stmatrix.b1");
+  EXPECT_EQ(to_text(BackwardConfig{spec, {.v_registers = true}}),
+            "bwd.bf16.d128.band.single.m64n128w4.c1.q1o1.v_registers.dq1x4.v4.stmatrix.b1");
   EXPECT_EQ(to_text(PreprocessConfig{{.dtype = DType::fp16, .head_dim = 64, .value_dim = 64}}), "bwd_pre.fp16.d64");
   EXPECT_EQ(to_text(PostprocessConfig{{.head_dim = 64, .value_dim = 64}, {64, 64, 2, 2}}), "bwd_post.bf16.d64.m64n64.dq2x2");
   EXPECT_EQ(to_text(PackConfig{4}), "pack.e4");
@@ -97,8 +106,9 @@ TEST(ConfigText, RefusesWhatIsNotCanonical) {
   EXPECT_NE(refusal("pack.e").find("element_bytes"), std::string::npos);
   EXPECT_NE(refusal("pack.e2.").find("expected the end"), std::string::npos);
   EXPECT_NE(refusal("fwd.bf16.d128v128.none.m128n32w4.s16x3.bulk.keep.b1").find("repeats"), std::string::npos);
-  for (const char* text : {"fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep", "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b1.b1",
-                           "fwd.bf16.d128.none.plain.m128n32w4.s16x3.bulk.keep.b1", "fwd.bf16.d128.none.m128w4n32.s16x3.bulk.keep.b1", "pack.e-2", "pack. e2"})
+  for (const char* text :
+       {"fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep", "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b1.b1",
+        "fwd.bf16.d128.none.plain.m128n32w4.s16x3.bulk.keep.b1", "fwd.bf16.d128.none.m128w4n32.s16x3.bulk.keep.b1", "pack.e-2", "pack. e2"})
     EXPECT_NE(refusal(text), "accepted") << text;
 }
 
@@ -117,15 +127,19 @@ TEST(ConfigText, EveryCutOfAShippedTextIsRefusedOrMeansItself) {
 
 TEST(KernelSource, NamesTheEntryItsBoundsAndEveryField) {
   const KernelConfig config = parse_config("bwd.fp16.d64.none.single.m64n128w4.c2.q1o1.v_registers.dq2x2.v4.stmatrix.b2");
-  EXPECT_EQ(kernel_source(config),
-            "#include \"kernels/backward.h\"\n\nusing namespace speedlight;\n\n"
-            "extern \"C\" __global__ void __launch_bounds__(128, 2)\n"
-            "speedlight_bwd_fp16_d64_none_single_m64n128w4_c2_q1o1_v_registers_dq2x2_v4_stmatrix_b2(const __grid_constant__ BackwardParams params) {\n"
-            "  constexpr BackwardConfig config{.spec = {.dtype = DType::fp16, .head_dim = 64, .value_dim = 64, .mask = MaskKind::none, .score = "
-            "Score::plain, .determinism = Determinism::none, .dropout = false}, .tuning = {.schedule = BackwardSchedule::single, .rows = 64, .keys = "
-            "128, .warps = 4, .chunks = 2, .q_stages = 1, .do_stages = 1, .v_registers = true, .split_loads = false, .dq_warps_m = 2, .dq_warps_n = 2, "
-            ".add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2}};\n"
-            "  kernels::backward<config>(params);\n}\n");
+  EXPECT_EQ(
+      kernel_source(config),
+      "#include \"kernels/backward.h\"\n\nusing namespace speedlight;\n\n"
+      "extern \"C\" __global__ void __launch_bounds__(128, 2)\n"
+      "speedlight_bwd_fp16_d64_none_single_m64n128w4_c2_q1o1_v_registers_dq2x2_v4_stmatrix_b2(const __grid_constant__ BackwardParams "
+      "params) {\n"
+      "  constexpr BackwardConfig config{.spec = {.dtype = DType::fp16, .head_dim = 64, .value_dim = 64, .mask = MaskKind::none, .score = "
+      "Score::plain, .determinism = Determinism::none, .dropout = false}, .tuning = {.schedule = BackwardSchedule::single, .rows = 64, "
+      ".keys = "
+      "128, .warps = 4, .chunks = 2, .q_stages = 1, .do_stages = 1, .v_registers = true, .split_loads = false, .dq_warps_m = 2, "
+      ".dq_warps_n = 2, "
+      ".add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2}};\n"
+      "  kernels::backward<config>(params);\n}\n");
 }
 
 TEST(RunsOn, AsksForInstructionsAndSharedMemory) {

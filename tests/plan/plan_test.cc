@@ -21,10 +21,13 @@ std::vector<Step> steps(const Plan& plan) {
 }
 const PlannedLaunch& launch_of(const Plan& plan, Step step) { return *std::ranges::find(plan.launches, step, &PlannedLaunch::step); }
 template <class C>
-const C& config_of(const Plan& plan, Step step) { return std::get<C>(launch_of(plan, step).config); }
+const C& config_of(const Plan& plan, Step step) {
+  return std::get<C>(launch_of(plan, step).config);
+}
 
 std::vector<WorkspaceLayout::Region> regions(const WorkspaceLayout& w) {
-  return {w.packed_q, w.packed_k, w.packed_v, w.packed_out, w.packed_dout, w.packed_dq, w.packed_dk, w.packed_dv, w.row_lse2, w.row_delta, w.dq_accumulator};
+  return {w.packed_q,  w.packed_k,  w.packed_v, w.packed_out, w.packed_dout,   w.packed_dq,
+          w.packed_dk, w.packed_dv, w.row_lse2, w.row_delta,  w.dq_accumulator};
 }
 
 void expect_disjoint(const WorkspaceLayout& w) {
@@ -115,7 +118,8 @@ TEST(Plan, PackingTakesOnlyWhatNeedsItAndEachElementSizeItsKernel) {
   p.out.dtype = DType::fp32, p.out.alignment = 4;
   p.dk.head = 65, p.dk.row = 131, p.dk.batch = 131 * 60;
   const Plan plan = plan_backward(p, h200);
-  ASSERT_EQ(steps(plan), (std::vector{Step::pack_inputs, Step::pack_inputs, Step::preprocess, Step::backward, Step::postprocess, Step::unpack_outputs}));
+  ASSERT_EQ(steps(plan),
+            (std::vector{Step::pack_inputs, Step::pack_inputs, Step::preprocess, Step::backward, Step::postprocess, Step::unpack_outputs}));
   EXPECT_EQ(plan.launches[0].config, KernelConfig(PackConfig{2}));
   ASSERT_EQ(plan.launches[0].copies.size(), 2u);
   EXPECT_EQ(plan.launches[0].copies[0].operand, Operand::q);
@@ -232,7 +236,8 @@ TEST(Explain, SaysWhatIsLaunchedAndWhy) {
   p.window = causal;
   const std::string text = explain(plan_backward(p, rtx5090));
   for (const char* part : {"backward of batch 4, heads 16 over 16, seqlen 2048 x 2048, head dim 128, bf16, causal", "visible pairs: 50.0 %",
-                           "on rtx5090 (capability 12.0, code for sm_120, 170 SMs)", "bwd.bf16.d128.band.", "bwd_post.bf16.d128.", "why: ", "workspace: ", "roofline"})
+                           "on rtx5090 (capability 12.0, code for sm_120, 170 SMs)", "bwd.bf16.d128.band.", "bwd_post.bf16.d128.",
+                           "why: ", "workspace: ", "roofline"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " in\n" << text;
   EXPECT_NE(explain(plan_forward(dense(0, 1, 1, 1, 1, 64), h200)).find("nothing to launch"), std::string::npos);
 }

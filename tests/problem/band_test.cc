@@ -98,8 +98,8 @@ TEST(Band, TileRangesEqualBruteForce) {
           const TileRange want = brute(ceil_div(k, key_tile), [&](i64 t) { return table.any(row, row_tile, t * key_tile, key_tile); });
           const TileRange got = key_tiles(row, row + row_tile, q, k, w, key_tile);
           ASSERT_TRUE(got.count() == want.count() && (want.count() == 0 || got.lo == want.lo))
-              << q << " x " << k << ", window " << w.left << ", " << w.right << ", row " << row << ": [" << got.lo << ", " << got.hi << ") not ["
-              << want.lo << ", " << want.hi << ")";
+              << q << " x " << k << ", window " << w.left << ", " << w.right << ", row " << row << ": [" << got.lo << ", " << got.hi
+              << ") not [" << want.lo << ", " << want.hi << ")";
         }
         for (i64 key = 0; key < k; key += key_tile) {
           const TileRange want = brute(ceil_div(q, row_tile), [&](i64 t) { return table.any(t * row_tile, row_tile, key, key_tile); });
