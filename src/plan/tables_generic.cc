@@ -1,12 +1,11 @@
-// Rows for the mma.sync family without the instructions of sm_90: sm_80 and sm_86,
-within 99 KiB.Carried over from the probes on an H200, not
-// measured on such a card.
+// Rows for the mma.sync family without the instructions of sm_90: sm_80 and sm_86, within 99 KiB. Carried over from the probes on an
+// H200, not measured on such a card.
 #include "plan/tables.h"
 
-                                                       namespace speedlight::plan {
-  namespace {
+namespace speedlight::plan {
+namespace {
 
-  // clang-format off
+// clang-format off
 constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, any_length,
      {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .overlap = true,
@@ -42,15 +41,14 @@ constexpr BackwardRow backward_rows[] = {
       .add = VectorAdd::scalar, .store = MatrixStore::plain, .blocks = 2},
      "small tiles fill the card when there are few keys"},
 };
-  // clang-format on
+// clang-format on
 
-  static_assert(rows_fit<ForwardRow>(forward_rows, 80) && rows_fit<ForwardRow>(forward_rows, 86) &&
-                rows_complete<ForwardRow>(forward_rows));
-  static_assert(rows_fit<BackwardRow>(backward_rows, 80) && rows_fit<BackwardRow>(backward_rows, 86) &&
-                rows_complete<BackwardRow>(backward_rows));
+static_assert(rows_fit<ForwardRow>(forward_rows, 80) && rows_fit<ForwardRow>(forward_rows, 86) && rows_complete<ForwardRow>(forward_rows));
+static_assert(rows_fit<BackwardRow>(backward_rows, 80) && rows_fit<BackwardRow>(backward_rows, 86));
+static_assert(rows_complete<BackwardRow>(backward_rows));
 
-  }  // namespace
+}  // namespace
 
-  constinit const Tables tables_generic{forward_rows, backward_rows};
+constinit const Tables tables_generic{forward_rows, backward_rows};
 
 }  // namespace speedlight::plan

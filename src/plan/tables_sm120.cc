@@ -3,9 +3,9 @@
 #include "plan/tables.h"
 
 namespace speedlight::plan {
-   namespace {
+namespace {
 
-   // clang-format off
+// clang-format off
 constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, 1280,
      {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true,

@@ -44,7 +44,7 @@ constexpr TensorLayout contiguous(DType dtype, i64 seqlen, i64 heads, i64 dim) {
 
 // Throws Error(invalid_argument or unsupported) naming the argument, its value and what is allowed. The only judge of a Problem.
 // Also what this version does not do yet (determinism, softcap, dropout, accumulate, other head dims) is refused here. Any window is
-// allowed: to the kernels it is data. Only what the pass reads or writes is judged: a forward ignores gradients' fields, a backward want_lse.
+// allowed: to the kernels it is data. Only what the pass reads or writes is judged: a forward ignores gradients' fields.
 void validate(const Problem& problem, Pass pass);
 
 // True when the tensor must pass through the packing kernel: base or a stride is not a multiple of 16 bytes (or is 2^40 bytes and
