@@ -78,12 +78,12 @@ typedef struct speedlight_layout {
 
 typedef struct speedlight_problem {
   size_t struct_size;
-  int64_t batch, heads_q, heads_kv;  /* heads_q a multiple of heads_kv */
-  int64_t seqlen_q, seqlen_k;        /* 0 is valid */
-  int64_t head_dim, value_dim;       /* of q and k; of v and out. This version: both 64 or both 128 */
-  int32_t dtype;                     /* of q, k, v and dout: FP16 or BF16 */
-  uint32_t wanted;                   /* SPEEDLIGHT_WANT_* */
-  speedlight_layout q, k, v, out;    /* q, out: heads_q heads; k, v: heads_kv heads */
+  int64_t batch, heads_q, heads_kv; /* heads_q a multiple of heads_kv */
+  int64_t seqlen_q, seqlen_k;       /* 0 is valid */
+  int64_t head_dim, value_dim;      /* of q and k; of v and out. This version: both 64 or both 128 */
+  int32_t dtype;                    /* of q, k, v and dout: FP16 or BF16 */
+  uint32_t wanted;                  /* SPEEDLIGHT_WANT_* */
+  speedlight_layout q, k, v, out;   /* q, out: heads_q heads; k, v: heads_kv heads */
   speedlight_layout dout, dq, dk, dv;
   float scale;                       /* softmax scale, any finite value; usually 1 / sqrt(head_dim) */
   int32_t mask;                      /* speedlight_mask */
@@ -110,12 +110,12 @@ typedef struct speedlight_options {
 typedef struct speedlight_tensors {
   size_t struct_size;
   const void *q, *k, *v;
-  void* out;         /* backward: the forward's output, only read */
-  float* lse;        /* (batch, heads_q, seqlen_q), contiguous, natural logarithm; backward: only read */
-  const void* dout;  /* backward */
-  const float* dlse; /* backward, when has_dlse: as lse */
+  void* out;          /* backward: the forward's output, only read */
+  float* lse;         /* (batch, heads_q, seqlen_q), contiguous, natural logarithm; backward: only read */
+  const void* dout;   /* backward */
+  const float* dlse;  /* backward, when has_dlse: as lse */
   void *dq, *dk, *dv; /* backward, those wanted */
-  void* workspace;   /* at least speedlight_plan_workspace_size bytes, 256-byte aligned; what it holds does not matter */
+  void* workspace;    /* at least speedlight_plan_workspace_size bytes, 256-byte aligned; what it holds does not matter */
   int64_t workspace_bytes;
 } speedlight_tensors;
 

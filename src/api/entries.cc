@@ -58,8 +58,9 @@ class Workspace {
 
 void run_planned(const speedlight_plan* plan, Pass pass, const speedlight_tensors* tensors, void* stream) {
   if (!plan) refuse("plan is NULL");
-  if (plan->plan.pass != pass) refuse(pass == Pass::forward ? "plan was made for backward; allowed: a forward plan"
-                                                            : "plan was made for forward; allowed: a backward plan");
+  if (plan->plan.pass != pass)
+    refuse(pass == Pass::forward ? "plan was made for backward; allowed: a forward plan"
+                                 : "plan was made for forward; allowed: a backward plan");
   api::run(*plan, api::to_pointers(tensors), stream);
 }
 

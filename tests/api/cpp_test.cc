@@ -13,7 +13,8 @@ using speedlight::Attention, speedlight::Device, speedlight::DType, speedlight::
 struct Memory {
   std::vector<std::uint16_t> q = api_test::random_bf16(2 * 9 * 4 * 64, 1), k = api_test::random_bf16(2 * 12 * 2 * 64, 2);
   std::vector<std::uint16_t> v = api_test::random_bf16(2 * 12 * 2 * 64, 3), dout = api_test::random_bf16(2 * 9 * 4 * 64, 4);
-  std::vector<float> out = std::vector<float>(2 * 9 * 4 * 64), lse = std::vector<float>(2 * 4 * 9), dk = std::vector<float>(2 * 12 * 2 * 64);
+  std::vector<float> out = std::vector<float>(2 * 9 * 4 * 64), lse = std::vector<float>(2 * 4 * 9),
+                     dk = std::vector<float>(2 * 12 * 2 * 64);
 
   Attention call() {
     Attention a;

@@ -37,8 +37,16 @@ void expect_refused(const Mistake& mistake, bool backward) {
 const Mistake both_passes[] = {
     {"dtype unset", [](Call& c) { c.problem.dtype = 0; }, SPEEDLIGHT_INVALID_ARGUMENT, "problem.dtype is 0"},
     {"dtype fp32", [](Call& c) { c.problem.dtype = SPEEDLIGHT_FP32; }, SPEEDLIGHT_INVALID_ARGUMENT, "problem.dtype is 3"},
-    {"dtype of k differs", [](Call& c) { c.problem.k = {53 * 128, 128, 64, SPEEDLIGHT_FP16, 16}; }, SPEEDLIGHT_INVALID_ARGUMENT, "k.dtype"},
-    {"dtype of out unknown", [](Call& c) { c.problem.out = {37 * 256, 256, 64, 9, 16}; }, SPEEDLIGHT_INVALID_ARGUMENT, "problem.out.dtype is 9"},
+    {"dtype of k differs",
+     [](Call& c) {
+       c.problem.k = {53 * 128, 128, 64, SPEEDLIGHT_FP16, 16};
+     },
+     SPEEDLIGHT_INVALID_ARGUMENT, "k.dtype"},
+    {"dtype of out unknown",
+     [](Call& c) {
+       c.problem.out = {37 * 256, 256, 64, 9, 16};
+     },
+     SPEEDLIGHT_INVALID_ARGUMENT, "problem.out.dtype is 9"},
     {"strides without dtype", [](Call& c) { c.problem.v.row_stride = 128; }, SPEEDLIGHT_INVALID_ARGUMENT, "problem.v has strides"},
     {"negative batch", [](Call& c) { c.problem.batch = -1; }, SPEEDLIGHT_INVALID_ARGUMENT, "batch is -1"},
     {"negative seqlen", [](Call& c) { c.problem.seqlen_k = -5; }, SPEEDLIGHT_INVALID_ARGUMENT, "seqlen_k is -5"},
@@ -47,7 +55,11 @@ const Mistake both_passes[] = {
     {"head dim 80", [](Call& c) { c.problem.head_dim = c.problem.value_dim = 80; }, SPEEDLIGHT_UNSUPPORTED, "head_dim is 80"},
     {"value dim differs", [](Call& c) { c.problem.value_dim = 128; }, SPEEDLIGHT_UNSUPPORTED, "value_dim is 128"},
     {"heads do not divide", [](Call& c) { c.problem.heads_kv = 3; }, SPEEDLIGHT_INVALID_ARGUMENT, "heads_q is 4"},
-    {"negative stride", [](Call& c) { c.problem.q = {37 * 256, -256, 64, SPEEDLIGHT_BF16, 16}; }, SPEEDLIGHT_INVALID_ARGUMENT, "q.row_stride"},
+    {"negative stride",
+     [](Call& c) {
+       c.problem.q = {37 * 256, -256, 64, SPEEDLIGHT_BF16, 16};
+     },
+     SPEEDLIGHT_INVALID_ARGUMENT, "q.row_stride"},
     {"scale not finite", [](Call& c) { c.problem.scale = 1.0f / 0.0f; }, SPEEDLIGHT_INVALID_ARGUMENT, "scale is inf"},
     {"mask unknown", [](Call& c) { c.problem.mask = 7; }, SPEEDLIGHT_INVALID_ARGUMENT, "problem.mask is 7"},
     {"window without its mask", [](Call& c) { c.problem.window_left = 16; }, SPEEDLIGHT_INVALID_ARGUMENT, "window_left"},
@@ -63,10 +75,9 @@ const Mistake both_passes[] = {
     {"k null", [](Call& c) { c.tensors.k = nullptr; }, SPEEDLIGHT_INVALID_ARGUMENT, "k is"},
     {"out null", [](Call& c) { c.tensors.out = nullptr; }, SPEEDLIGHT_INVALID_ARGUMENT, "out is"},
     {"lse null", [](Call& c) { c.tensors.lse = nullptr; }, SPEEDLIGHT_INVALID_ARGUMENT, "lse is"},
-    {"odd address",
-     [](Call& c) { c.tensors.v = static_cast<const char*>(c.tensors.v) + 1; }, SPEEDLIGHT_INVALID_ARGUMENT, "v.alignment"},
-    {"workspace in a call that gets its own",
-     [](Call& c) { c.tensors.workspace_bytes = 64; }, SPEEDLIGHT_INVALID_ARGUMENT, "tensors.workspace"},
+    {"odd address", [](Call& c) { c.tensors.v = static_cast<const char*>(c.tensors.v) + 1; }, SPEEDLIGHT_INVALID_ARGUMENT, "v.alignment"},
+    {"workspace in a call that gets its own", [](Call& c) { c.tensors.workspace_bytes = 64; }, SPEEDLIGHT_INVALID_ARGUMENT,
+     "tensors.workspace"},
     {"device unset", [](Call& c) { c.options.device = 0; }, SPEEDLIGHT_INVALID_ARGUMENT, "options.device is 0"},
     {"ordinal of the CPU", [](Call& c) { c.options.ordinal = 1; }, SPEEDLIGHT_INVALID_ARGUMENT, "options.ordinal is 1"},
     {"card for the CPU", [](Call& c) { c.options.card = "rtx5090"; }, SPEEDLIGHT_INVALID_ARGUMENT, "options.card"},
@@ -77,7 +88,10 @@ const Mistake backward_only[] = {
     {"dq null", [](Call& c) { c.tensors.dq = nullptr; }, SPEEDLIGHT_INVALID_ARGUMENT, "dq is"},
     {"dlse announced but null", [](Call& c) { c.problem.has_dlse = 1; }, SPEEDLIGHT_INVALID_ARGUMENT, "dlse is"},
     {"gradient with rows that overlap",
-     [](Call& c) { c.problem.dk = {53 * 128, 32, 64, SPEEDLIGHT_BF16, 16}; }, SPEEDLIGHT_INVALID_ARGUMENT, "dk."},
+     [](Call& c) {
+       c.problem.dk = {53 * 128, 32, 64, SPEEDLIGHT_BF16, 16};
+     },
+     SPEEDLIGHT_INVALID_ARGUMENT, "dk."},
 };
 
 TEST(Errors, ForwardRefuses) {
