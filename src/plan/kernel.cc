@@ -188,9 +188,17 @@ bool is_valid(const ForwardConfig& c) { return c.valid(); }
 bool is_valid(const BackwardConfig& c) { return c.valid(); }
 bool is_valid(const CeilingConfig& c) { return c.dtype != DType::fp32; }
 bool is_valid(const PackConfig& c) { return c.element_bytes == 2 || c.element_bytes == 4; }
+bool is_valid_element(const Spec& s) {
+  return (s.head_dim == 64 || s.head_dim == 128) && s.value_dim == s.head_dim && s.dtype != DType::fp32;
+}
+bool is_valid(const PostprocessConfig& c) {
+  const DqLayout& l = c.layout;
+  const bool divides = l.warps_m > 0 && l.warps_n > 0 && l.rows % (16 * l.warps_m) == 0 && l.cols % (8 * l.warps_n) == 0;
+  return is_valid_element(c.spec) && divides && l.rows > 0 && l.cols == c.spec.head_dim;
+}
 template <class Config>
 bool is_valid(const Config& c) {
-  return (c.spec.head_dim == 64 || c.spec.head_dim == 128) && c.spec.value_dim == c.spec.head_dim && c.spec.dtype != DType::fp32;
+  return is_valid_element(c.spec);
 }
 
 bool needs_sm_90(const ForwardConfig& c) { return c.tuning.copy == Copy::bulk; }

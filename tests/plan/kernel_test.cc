@@ -153,6 +153,9 @@ TEST(RunsOn, AsksForInstructionsAndSharedMemory) {
   EXPECT_TRUE(runs_on(adds, 90));
   EXPECT_FALSE(runs_on(adds, 86));
   EXPECT_FALSE(runs_on(parse_config("pack.e3"), 90));
+  EXPECT_TRUE(runs_on(parse_config("bwd_post.bf16.d64.m64n64.dq2x2"), 80));
+  EXPECT_FALSE(runs_on(parse_config("bwd_post.bf16.d64.m64n64.dq0x2"), 80));
+  EXPECT_FALSE(runs_on(parse_config("bwd_post.bf16.d64.m64n128.dq2x2"), 80));
   EXPECT_FALSE(runs_on(parse_config("fwd.bf16.d96.none.m128n32w4.s16x3.bulk.keep.b1"), 90)) << "not a head dim of this version";
 }
 
