@@ -39,6 +39,7 @@ ForwardParams bind_forward(const Plan& plan, const Pointers& pointers) {
   params.scale_log2 = scale_log2(p);
   params.q_tiles = plan.geometry.q_tiles;
   params.head_group = plan.geometry.head_group;
+  params.sm_count = plan.card.sms;
   params.out_fp32 = p.out.dtype == DType::fp32;
   return params;
 }
