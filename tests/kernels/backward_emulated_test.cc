@@ -27,6 +27,8 @@ struct Case {
   bool want_dq = true, want_dk = true, want_dv = true;
   float magnitude = 1;   // of q and k
   float outlier = 1;     // one element in 64 of q is this much larger
+  float first_q = 0, first_k = 0;  // column 0 of q and k, if not 0
+  float constant = 0;    // every element of every input, if not 0
 };
 
 // A tensor with storage of its own; `arrangement` picks strides: contiguous, heads outside of rows, or rows with gaps.
@@ -88,15 +90,17 @@ struct Run {
   void fill_inputs(const Case& c, u32 seed) {
     std::mt19937 random(seed);
     std::normal_distribution<float> normal;
-    const auto fill = [&](Tensor& t, i64 rows, i64 heads, float magnitude, float outlier) {
-      for_each_element(t.layout, c.batch, rows, heads, problem.head_dim, [&](i64 at, i64) {
-        write_element(t.storage.data(), at, t.layout.dtype, normal(random) * magnitude * (random() % 64 == 0 ? outlier : 1));
+    const auto fill = [&](Tensor& t, i64 rows, i64 heads, float magnitude, float outlier, float first) {
+      for_each_element(t.layout, c.batch, rows, heads, problem.head_dim, [&](i64 at, i64 flat) {
+        float value = normal(random) * magnitude * (random() % 64 == 0 ? outlier : 1);
+        if (first != 0 && flat % problem.head_dim == 0) value = first;
+        write_element(t.storage.data(), at, t.layout.dtype, c.constant != 0 ? c.constant : value);
       });
     };
-    fill(q, c.seqlen_q, c.heads_q, c.magnitude, c.outlier);
-    fill(k, c.seqlen_k, c.heads_kv, c.magnitude, 1);
-    fill(v, c.seqlen_k, c.heads_kv, 1, 1);
-    fill(dout, c.seqlen_q, c.heads_q, 1, 1);
+    fill(q, c.seqlen_q, c.heads_q, c.magnitude, c.outlier, c.first_q);
+    fill(k, c.seqlen_k, c.heads_kv, c.magnitude, 1, c.first_k);
+    fill(v, c.seqlen_k, c.heads_kv, 1, 1, 0);
+    fill(dout, c.seqlen_q, c.heads_q, 1, 1, 0);
     lse.resize(c.batch * c.heads_q * c.seqlen_q);
     dlse.resize(lse.size());
     for (float& x : dlse) x = normal(random);
@@ -244,10 +248,16 @@ TYPED_TEST(Backward, OnlyWhatIsWanted) {
   check<TypeParam::band>({.seqlen_q = 33, .seqlen_k = 50, .window = causal, .want_dv = false}, 17);
 }
 
-// LSE far below zero: a masked key's exponential would overflow.
+// LSE far below zero: exp(0 - LSE), the score of a key that is not there, overflows.
 TYPED_TEST(Backward, VeryNegativeScores) {
-  check<TypeParam::none>({.seqlen_q = 50, .seqlen_k = 1, .scale = 1, .magnitude = 5}, 18);
-  check<TypeParam::band>({.seqlen_q = 70, .seqlen_k = 40, .window = causal, .scale = 1, .magnitude = 4}, 19);
+  check<TypeParam::none>({.seqlen_q = 50, .seqlen_k = 65, .magnitude = 0.1f, .first_q = 1, .first_k = -960}, 18);
+  check<TypeParam::band>({.seqlen_q = 70, .seqlen_k = 40, .window = causal, .magnitude = 0.1f, .first_q = 1, .first_k = -960}, 19);
+}
+
+// Logits so large that they and their LSE are rounded apart by thousands: P is 1 all the same.
+TYPED_TEST(Backward, HugeEqualLogits) {
+  if (TypeParam::none.spec.dtype == DType::bf16) check<TypeParam::none>({.seqlen_q = 1, .seqlen_k = 1, .constant = 133120}, 20);
+  check<TypeParam::none>({.seqlen_q = 3, .seqlen_k = 1, .scale = 100, .constant = 200}, 21);
 }
 
 }  // namespace
