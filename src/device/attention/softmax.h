@@ -2,6 +2,9 @@
 // reference; only overflow limits its age. So there is no running maximum in the common case: a step's sum tells afterwards whether the
 // reference still serves, and if not the step is done again with the true maximum.
 //
+// Nor may one key dominate a row unless its P is exact: P is rounded for the product with V but not in the sum, which evens out over many
+// keys and would be felt in one. So a step that brings far more than the row had so far is done again too, and its largest P is then 1.
+//
 // Rounding: fma(score, scale, -reference) and a reference that was rounded on its own disagree by half a unit in the last place of the
 // reference. Beyond `fused_reference` that would be felt, so there every step takes the exact path, where the scaled score is rounded just as
 // the maximum is, and the largest score gives exactly 2^0.
@@ -15,6 +18,8 @@ namespace speedlight {
 // A lane's sum of a step above this, or NaN, means that the reference is too old: within fp16 for each P, and P V has room in fp32.
 constexpr float sum_limit = 32768;
 constexpr float fused_reference = 4096;
+// A lane's sum of a row and step may be this many times what it had, and 1 more: the row's sum is at least 1.
+constexpr float dominance = 4;
 
 // Softmax state of the rows of M m16 fragments; index [m][half]: row m * 16 + half * 8 + lane_row(lane).
 template <i32 M>
@@ -88,11 +93,17 @@ inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, co
 template <i32 M>
 struct StepSum {
   float x[M][2];
-  float total() const {
-    float t = x[0][0] + x[0][1];
+  // The reference is too old for this step, or asks for the exact path. The row's first step took the true maximum just before.
+  bool fails(const RowState<M>& rows, bool first) const {
+    float total = x[0][0] + x[0][1], excess = -ptx::infinity();
 #pragma unroll
-    for (i32 m = 1; m < M; ++m) t += x[m][0] + x[m][1];
-    return t;
+    for (i32 m = 1; m < M; ++m) total += x[m][0] + x[m][1];
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half)
+        excess = ptx::maximum(excess, ptx::fma(rows.sum[m][half], -dominance, x[m][half]));
+    return !(total <= rows.limit) || (excess > 1 && !first);
   }
 };
 

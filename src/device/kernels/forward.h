@@ -138,6 +138,7 @@ class Forward {
   // A stage all of whose keys all rows of the warp may see.
   void whole_stage(i32 entry, ptx::SharedAddress stage) {
     const ScaleRaw scale{p.scale_log2};
+    bool first = false;
     Scores s[C.tuning.overlap ? 2 : 1];
     if constexpr (C.tuning.overlap) form_scores(s[0], stage);
 #pragma unroll
@@ -147,7 +148,8 @@ class Forward {
       if constexpr (!C.tuning.overlap) form_scores(now, at);
       if (t == 0) {
         refill(entry);
-        if (!rows.started()) raise_reference(rows, out, now, scale);
+        first = !rows.started();
+        if (first) raise_reference(rows, out, now, scale);
       }
       Probabilities probabilities;
       StepSum<M> sum{};
@@ -156,7 +158,7 @@ class Forward {
                     [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
         try_all(probabilities, sum, now, scale);
-      if (ptx::any(!(sum.total() <= rows.limit))) {
+      if (ptx::any(sum.fails(rows, t == 0 && first))) {
         if constexpr (C.tuning.softmax == Softmax::recompute) form_scores(now, at);
         redo(probabilities, sum, now, scale);
       }
@@ -179,11 +181,12 @@ class Forward {
       Scores s;
       form_scores(s, at);
       scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, ptx::lane_index());
-      if (!rows.started()) raise_reference(rows, out, s, scale);
+      const bool first = !rows.started();
+      if (first) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
       StepSum<M> sum{};
       try_all(probabilities, sum, s, scale);
-      if (ptx::any(!(sum.total() <= rows.limit))) redo(probabilities, sum, s, scale);
+      if (ptx::any(sum.fails(rows, first))) redo(probabilities, sum, s, scale);
       accumulate(probabilities, sum, at);
     }
   }
