@@ -31,14 +31,11 @@ constexpr ForwardRow forward_rows[] = {
 };
 
 constexpr BackwardRow backward_rows[] = {
-    {64, MaskUse::any, 2048,
-     {.schedule = BackwardSchedule::single, .rows = 32, .keys = 128, .warps = 4, .do_stages = 2, .dq_warps_m = 1, .dq_warps_n = 4,
-      .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
-     "short tiles start and end sooner: measured 268, 333 at S512, S2048 (64-row tile with V in registers 262, 327), causal 183, 290 (175, 286)"},
     {64, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2,
       .dq_warps_n = 2, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
-     "fewer barriers a key, P, dS and V in registers: measured 355, causal 335 at S8192 (32-row tile 353, 332)"},
+     "P, dS and V in registers, few barriers a key: measured 262, 327, 355, causal 175, 286, 335 (32-row tile, V in shared memory 243, "
+     "312, 332, 170, 262, 309)"},
     {64, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 64, .keys = 64, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .add = VectorAdd::v4,
       .store = MatrixStore::stmatrix, .blocks = 2},
