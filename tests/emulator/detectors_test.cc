@@ -203,6 +203,16 @@ TEST(Detectors, global_extents) {
   expect_fault("misaligned", 1, 32, [&] { ptx::load_global_32(data.data() + 1); });
 }
 
+#ifdef __SANITIZE_THREAD__
+TEST(Detectors, plain_accesses_to_global_memory) {
+  std::vector<float> x(64), y(64);
+  const Region rx("x", x.data(), 256, Access::accumulate);
+  expect_clean(1, 32, [&] { y[ptx::lane_index()] = 1; });
+  expect_fault("by plain C++", 1, 32, [&] { x[ptx::lane_index()] = 1; });
+  expect_fault("by plain C++", 1, 32, [&] { y[ptx::lane_index()] = x[3]; });
+}
+#endif
+
 TEST(Detectors, global_initialisation_and_races) {
   std::vector<float> x(64);
   for (const auto& config : all_modes()) {

@@ -1,4 +1,5 @@
 // Registered global memory: which bytes are elements, which were written.
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -44,6 +45,12 @@ std::multimap<std::uintptr_t, Tensor>& tensors() {
   return all;
 }
 int next_id = 0;
+std::uintptr_t lowest = 0, highest = 0;  // of all registered bytes
+
+void find_range() {
+  lowest = ~std::uintptr_t(0), highest = 0;
+  for (const auto& [last, t] : tensors()) lowest = std::min(lowest, t.base), highest = std::max(highest, last);
+}
 
 
 void enter(Tensor t) {
@@ -56,6 +63,7 @@ void enter(Tensor t) {
   if (t.access != Access::input) t.units.resize(t.flags.size() / 2 + 1);
   const std::uintptr_t last = t.base + t.flags.size() - 1;
   tensors().emplace(last, std::move(t));
+  find_range();
 }
 
 std::string place(const Tensor& t, std::uintptr_t at) { return t.name + " + " + std::to_string(i64(at) - i64(t.base)) + " bytes"; }
@@ -108,6 +116,7 @@ Region::~Region() {
   for (auto i = tensors().begin(); i != tensors().end(); ++i)
     if (i->second.id == id_) {
       tensors().erase(i);
+      find_range();
       return;
     }
 }
@@ -164,6 +173,17 @@ void* write(void* p, u32 bytes, Use use) {
 }
 
 }  // namespace
+
+bool near_registered(const void* p) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  return at >= lowest && at <= highest;
+}
+void plain_access(const void* p, u32 bytes, const char* what) {
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  for (auto i = tensors().lower_bound(at); i != tensors().end(); ++i)
+    if (at >= i->second.base)
+      fault(std::string(what) + " of " + std::to_string(bytes) + " bytes of " + place(i->second, at) + " by plain C++: kernels touch global memory through ptx/ alone");
+}
 
 const void* global_read(const void* p, u32 bytes) { return read(p, bytes, Use::read); }
 

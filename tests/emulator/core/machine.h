@@ -158,6 +158,8 @@ void complete_transaction(MBarrier& barrier, u32 bytes);
 
 // global_memory.cc: a load of registered memory, checked
 const void* global_read(const void* p, u32 bytes);
+bool near_registered(const void* p);          // between the lowest and the highest registered byte
+void plain_access(const void* p, u32 bytes, const char* what);  // faults if p lies in a registered tensor
 
 // counts.cc
 void trace(const void* site, u64 address, u32 bytes, bool shared);
