@@ -57,10 +57,11 @@ void ContextGuard::push(CUcontext context) {
 }
 
 int ContextGuard::current_device() const {
+  CUcontext current = nullptr;
+  driver_.check(driver_.cuCtxGetCurrent(&current), "cuCtxGetCurrent");
+  if (current == nullptr) return -1;
   CUdevice device;
-  const CUresult result = driver_.cuCtxGetDevice(&device);  // a CUdevice is the device's ordinal
-  if (result == CUDA_ERROR_INVALID_CONTEXT) return -1;
-  driver_.check(result, "cuCtxGetDevice");
+  driver_.check(driver_.cuCtxGetDevice(&device), "cuCtxGetDevice");  // a CUdevice is the device's ordinal
   return device;
 }
 
