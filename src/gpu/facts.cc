@@ -78,7 +78,9 @@ DeviceFacts device_facts(int ordinal) {
 
 int current_device() {
   const Driver& d = driver();
+  CUcontext current = nullptr;
   CUdevice device = 0;
+  if (d.cuCtxGetCurrent(&current) != CUDA_SUCCESS || current == nullptr) return 0;
   return d.cuCtxGetDevice(&device) == CUDA_SUCCESS ? device : 0;
 }
 
