@@ -25,10 +25,10 @@ struct Case {
   float scale = 0.125f;
   bool dlse = false, fp32_gradients = false, fp32_out = false;
   bool want_dq = true, want_dk = true, want_dv = true;
-  float magnitude = 1;   // of q and k
-  float outlier = 1;     // one element in 64 of q is this much larger
+  float magnitude = 1;             // of q and k
+  float outlier = 1;               // one element in 64 of q is this much larger
   float first_q = 0, first_k = 0;  // column 0 of q and k, if not 0
-  float constant = 0;    // every element of every input, if not 0
+  float constant = 0;              // every element of every input, if not 0
 };
 
 // A tensor with storage of its own; `arrangement` picks strides: contiguous, heads outside of rows, or rows with gaps.
@@ -73,11 +73,19 @@ struct Run {
     auto& p = problem;
     p.batch = c.batch, p.heads_q = c.heads_q, p.heads_kv = c.heads_kv, p.seqlen_q = c.seqlen_q, p.seqlen_k = c.seqlen_k;
     p.head_dim = p.value_dim = spec.head_dim, p.dtype = spec.dtype, p.scale = c.scale, p.window = c.window, p.has_dlse = c.dlse;
-    p.q = q.layout, p.k = k.layout, p.v = v.layout, p.out = out.layout, p.dout = dout.layout, p.dq = dq.layout, p.dk = dk.layout, p.dv = dv.layout;
+    p.q = q.layout, p.k = k.layout, p.v = v.layout, p.out = out.layout, p.dout = dout.layout, p.dq = dq.layout, p.dk = dk.layout,
+    p.dv = dv.layout;
     p.want_dq = c.want_dq, p.want_dk = c.want_dk, p.want_dv = c.want_dv;
     fill_inputs(c, seed);
-    pointers = {q.storage.data(), k.storage.data(), v.storage.data(), out.storage.data(), lse.data(), dout.storage.data(),
-                c.dlse ? dlse.data() : nullptr, c.want_dq ? dq.storage.data() : nullptr, c.want_dk ? dk.storage.data() : nullptr,
+    pointers = {q.storage.data(),
+                k.storage.data(),
+                v.storage.data(),
+                out.storage.data(),
+                lse.data(),
+                dout.storage.data(),
+                c.dlse ? dlse.data() : nullptr,
+                c.want_dq ? dq.storage.data() : nullptr,
+                c.want_dk ? dk.storage.data() : nullptr,
                 c.want_dv ? dv.storage.data() : nullptr};
     truth = reference::compute(p, pointers, true, reference::Arithmetic::float64);
     for (i64 i = 0; i < i64(lse.size()); ++i) lse[i] = float(truth.lse[i]);
@@ -115,7 +123,8 @@ template <BackwardConfig C>
 void launch_backward(Run& run, const emulator::Config& adversary) {
   const Problem& p = run.problem;
   BackwardParams params{};
-  params.q = run.q.strided(), params.k = run.k.strided(), params.v = run.v.strided(), params.out = run.out.strided(), params.dout = run.dout.strided();
+  params.q = run.q.strided(), params.k = run.k.strided(), params.v = run.v.strided(), params.out = run.out.strided(),
+  params.dout = run.dout.strided();
   params.dq = run.dq.strided(), params.dk = run.dk.strided(), params.dv = run.dv.strided();
   if (!p.want_dq) params.dq.data = nullptr;
   if (!p.want_dk) params.dk.data = nullptr;
@@ -136,7 +145,8 @@ void launch_backward(Run& run, const emulator::Config& adversary) {
   Region rq("q", params.q, 2, b, sq, hq, d, Access::input), rk("k", params.k, 2, b, sk, hk, d, Access::input);
   Region rv("v", params.v, 2, b, sk, hk, d, Access::input), rdo("dout", params.dout, 2, b, sq, hq, d, Access::input);
   Region ro("out", params.out, i32(size_of(p.out.dtype)), b, sq, hq, d, Access::input);
-  Region rl("lse", params.lse, i64(run.lse.size() * 4), Access::input), rdl("dlse", params.dlse, params.dlse ? i64(run.dlse.size() * 4) : 0, Access::input);
+  Region rl("lse", params.lse, i64(run.lse.size() * 4), Access::input),
+      rdl("dlse", params.dlse, params.dlse ? i64(run.dlse.size() * 4) : 0, Access::input);
   Region rl2("row_lse2", params.row_lse2, padded * 4, Access::output), rd("row_delta", params.row_delta, padded * 4, Access::output);
   Region ra("dq_accumulator", params.dq_accumulator, i64(accumulator.size() * 4), Access::output);
   Region rdq("dq", params.dq, gradient_bytes, p.want_dq ? b : 0, sq, hq, d, Access::output);
@@ -146,11 +156,14 @@ void launch_backward(Run& run, const emulator::Config& adversary) {
   constexpr PreprocessConfig pre{{.dtype = C.spec.dtype, .head_dim = C.spec.head_dim, .value_dim = C.spec.value_dim}};
   constexpr PostprocessConfig post{pre.spec, C.dq_layout()};
   if (const i64 grid = preprocess_grid(params.shape, params.rows_padded); grid > 0)
-    emulator::launch(u32(grid), pre.threads(), 0, [&] { kernels::backward_preprocess<pre>(params); }, adversary);
+    emulator::launch(
+        u32(grid), pre.threads(), 0, [&] { kernels::backward_preprocess<pre>(params); }, adversary);
   if (const i64 grid = backward_grid(params.shape, params.k_tiles); grid > 0)
-    emulator::launch(u32(grid), C.threads(), backward_shared(C).bytes, [&] { kernels::backward<C>(params); }, adversary);
+    emulator::launch(
+        u32(grid), C.threads(), backward_shared(C).bytes, [&] { kernels::backward<C>(params); }, adversary);
   if (const i64 grid = postprocess_grid(params.shape, params.q_tiles, post.layout); grid > 0 && p.want_dq)
-    emulator::launch(u32(grid), post.threads(), 0, [&] { kernels::backward_postprocess<post>(params); }, adversary);
+    emulator::launch(
+        u32(grid), post.threads(), 0, [&] { kernels::backward_postprocess<post>(params); }, adversary);
   EXPECT_EQ(rdq.unwritten(), 0);
   EXPECT_EQ(rdk.unwritten(), 0);
   EXPECT_EQ(rdv.unwritten(), 0);
@@ -158,8 +171,9 @@ void launch_backward(Run& run, const emulator::Config& adversary) {
 
 template <BackwardConfig C>
 void check(const Case& c, u32 seed) {
-  SCOPED_TRACE(testing::Message() << "seed " << seed << ": batch " << c.batch << " heads " << c.heads_q << '/' << c.heads_kv << " seqlen " << c.seqlen_q
-                                  << '/' << c.seqlen_k << " window " << c.window.left << ' ' << c.window.right << " scale " << c.scale);
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ": batch " << c.batch << " heads " << c.heads_q << '/' << c.heads_kv << " seqlen "
+                                  << c.seqlen_q << '/' << c.seqlen_k << " window " << c.window.left << ' ' << c.window.right << " scale "
+                                  << c.scale);
   Run run(c, C.spec, seed);
   emulator::Config adversary;
   adversary.landing = seed % 2 ? emulator::Landing::late : emulator::Landing::at_once;
@@ -179,13 +193,22 @@ void check(const Case& c, u32 seed) {
 
 // Which config a test instance runs.
 constexpr BackwardTuning a1{.rows = 32, .keys = 128, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
-constexpr BackwardTuning a2{.rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
+constexpr BackwardTuning a2{
+    .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
 constexpr BackwardTuning single128{.rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .dq_warps_m = 2, .dq_warps_n = 4};
 constexpr BackwardTuning small64{.rows = 64, .keys = 64, .warps = 4, .dq_warps_m = 2, .dq_warps_n = 2, .blocks = 2};
 constexpr BackwardTuning wide128{.rows = 32, .keys = 128, .warps = 8, .dq_warps_m = 1, .dq_warps_n = 8};
-constexpr BackwardTuning small128{.rows = 32, .keys = 64, .warps = 4, .q_stages = 2, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4, .blocks = 2};
-constexpr BackwardTuning split128{.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2,
-                                  .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4};
+constexpr BackwardTuning small128{
+    .rows = 32, .keys = 64, .warps = 4, .q_stages = 2, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4, .blocks = 2};
+constexpr BackwardTuning split128{.schedule = BackwardSchedule::split,
+                                  .rows = 32,
+                                  .keys = 128,
+                                  .warps = 8,
+                                  .q_stages = 2,
+                                  .do_stages = 2,
+                                  .v_registers = true,
+                                  .dq_warps_m = 1,
+                                  .dq_warps_n = 4};
 
 constexpr BackwardTuning with_split_loads(BackwardTuning t) {
   t.split_loads = true;
@@ -210,10 +233,10 @@ struct Variant {
 };
 using Variants =
     testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
-                   Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>, Variant<DType::fp16, 128, for_sm_80(single128)>,
-                   Variant<DType::fp16, 128, split128>, Variant<DType::bf16, 128, with_split_loads(split128)>,
-                   Variant<DType::bf16, 128, for_sm_80(split128)>, Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>,
-                   Variant<DType::fp16, 128, for_sm_80(small128)>>;
+                   Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>,
+                   Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
+                   Variant<DType::bf16, 128, with_split_loads(split128)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
+                   Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>, Variant<DType::fp16, 128, for_sm_80(small128)>>;
 TYPED_TEST_SUITE(Backward, Variants);
 
 TYPED_TEST(Backward, WithoutMask) {
@@ -233,7 +256,8 @@ TYPED_TEST(Backward, Empty) {
 TYPED_TEST(Backward, Causal) {
   check<TypeParam::band>({.seqlen_q = 160, .seqlen_k = 160, .window = causal}, 9);
   check<TypeParam::band>({.heads_q = 3, .heads_kv = 1, .seqlen_q = 70, .seqlen_k = 200, .window = causal, .dlse = true}, 10);
-  check<TypeParam::band>({.batch = 2, .seqlen_q = 180, .seqlen_k = 50, .window = causal, .dlse = true, .outlier = 8}, 11);  // rows without keys
+  check<TypeParam::band>({.batch = 2, .seqlen_q = 180, .seqlen_k = 50, .window = causal, .dlse = true, .outlier = 8},
+                         11);  // rows without keys
 }
 
 TYPED_TEST(Backward, Windows) {

@@ -8,7 +8,15 @@
 namespace speedlight {
 namespace {
 
-const Window windows[] = {{}, {Window::unlimited, 0}, {0, 0}, {3, Window::unlimited}, {2, 5}, {-2, 4}, {7, -3}, {Window::unlimited, -20}, {i64(1) << 40, i64(1) << 40}};
+const Window windows[] = {{},
+                          {Window::unlimited, 0},
+                          {0, 0},
+                          {3, Window::unlimited},
+                          {2, 5},
+                          {-2, 4},
+                          {7, -3},
+                          {Window::unlimited, -20},
+                          {i64(1) << 40, i64(1) << 40}};
 
 bool visible(i32 key, i32 row, i32 seqlen_q, i32 seqlen_k, Window w) {
   const Band b = band(row, seqlen_q, seqlen_k, w);

@@ -7,7 +7,9 @@ namespace speedlight {
 
 // Main kernel: a block owns one tile of keys of one (batch, kv head). Key tiles run fastest, so that few heads are in flight and their
 // rows stay in L2; early key tiles start first, which a causal mask makes the heavy ones.
-struct BackwardBlock { i32 batch, head_kv, key_tile; };
+struct BackwardBlock {
+  i32 batch, head_kv, key_tile;
+};
 constexpr i64 backward_grid(const AttentionShape& shape, i32 k_tiles) { return i64(shape.batch) * shape.heads_kv * k_tiles; }
 constexpr BackwardBlock backward_block(u32 block, const AttentionShape& shape, i32 k_tiles) {
   const u32 head = block / u32(k_tiles);
@@ -15,7 +17,9 @@ constexpr BackwardBlock backward_block(u32 block, const AttentionShape& shape, i
 }
 
 // Preprocess: a block owns block_rows() padded rows of one (batch, query head).
-struct PreprocessBlock { i32 batch, head, first_row; };
+struct PreprocessBlock {
+  i32 batch, head, first_row;
+};
 constexpr i32 preprocess_blocks(i32 rows_padded) { return ceil_div(rows_padded, PreprocessConfig::block_rows()); }
 constexpr i64 preprocess_grid(const AttentionShape& shape, i32 rows_padded) {
   return i64(shape.batch) * shape.heads_q * preprocess_blocks(rows_padded);

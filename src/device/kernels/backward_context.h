@@ -18,13 +18,13 @@ struct BackwardGeometry {
   static_assert(C.valid());
   static constexpr DType dtype = C.spec.dtype;
   static constexpr i32 dim = C.spec.head_dim, keys = C.tuning.keys, rows = C.tuning.rows, warp_keys = C.warp_keys();
-  static constexpr i32 key_blocks = warp_keys / 16;            // 16-key blocks of a warp
+  static constexpr i32 key_blocks = warp_keys / 16;  // 16-key blocks of a warp
   static constexpr i32 dim_blocks = dim / 16, row_blocks = rows / 16;
   static constexpr DqLayout dq = C.dq_layout();
   static constexpr BackwardShared shared = backward_shared(C);
-  using KeyTile = tile::Swizzled<keys, dim>;                   // K, V
-  using RowTile = tile::Swizzled<rows, dim>;                   // Q, dO
-  using PairTile = tile::NarrowTile<rows>;                     // dS^T: keys x rows
+  using KeyTile = tile::Swizzled<keys, dim>;  // K, V
+  using RowTile = tile::Swizzled<rows, dim>;  // Q, dO
+  using PairTile = tile::NarrowTile<rows>;    // dS^T: keys x rows
   using PairWriter = tile::FragmentWriter<C.tuning.store, rows>;
 };
 
@@ -38,14 +38,15 @@ struct BackwardContext {
   const BackwardBlock block = backward_block(ptx::block_index(), params.shape, params.k_tiles);
   const i32 first_key = block.key_tile * G::keys;
   const i32 warp_first_key = warp % C.kv_warps() * G::warp_keys;  // within the block's keys
-  const Diagonals visible = C.spec.mask == MaskKind::none ? diagonals(0, 0, Window{})
-                                                          : diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window);
+  const Diagonals visible =
+      C.spec.mask == MaskKind::none ? diagonals(0, 0, Window{}) : diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window);
 
   QueryWalk walk() const {
     const auto& s = params.shape;
     const i32 group = s.heads_q / s.heads_kv;
     const Window window = C.spec.mask == MaskKind::none ? Window{} : params.window;
-    return query_walk(row_tiles(first_key, i64(first_key) + G::keys, s.seqlen_q, s.seqlen_k, window, G::rows), block.head_kv * group, group);
+    return query_walk(row_tiles(first_key, i64(first_key) + G::keys, s.seqlen_q, s.seqlen_k, window, G::rows), block.head_kv * group,
+                      group);
   }
 
   // All pairs of the block's keys and the tile's rows are visible: no mask is needed.
@@ -63,7 +64,8 @@ struct BackwardContext {
   }
 
   void load_keys(const StridedTensor& from, ptx::SharedAddress to) const {
-    tile::copy_rows<typename G::KeyTile, C.threads()>(to, at(from, block.batch, block.head_kv, 0), from.row, first_key, params.shape.seqlen_k, thread);
+    tile::copy_rows<typename G::KeyTile, C.threads()>(to, at(from, block.batch, block.head_kv, 0), from.row, first_key,
+                                                      params.shape.seqlen_k, thread);
   }
   // Q or dO of one (query head, tile), by `Threads` threads that count from 0.
   template <i32 Threads>
@@ -109,14 +111,15 @@ struct BackwardContext {
     dq.clear();
     const auto multiply = [&](i32 key_block) {
       tile::multiply_left_transposed<G::dtype, G::rows, typename G::KeyTile>(dq, a + u32(key_block * 16 * G::PairTile::row_bytes),
-                                                                            b + u32(key_block * 16 * 128));
+                                                                             b + u32(key_block * 16 * 128));
     };
     if (!masked) {
 #pragma unroll
       for (i32 k = 0; k < G::keys / 16; ++k) multiply(k);
     } else {
       const i32 row = w.tile * G::rows - first_key;
-      const i32 lo = larger(0, row + visible.lo), hi = smaller(smaller(G::keys, params.shape.seqlen_k - first_key), row + G::rows + visible.hi);
+      const i32 lo = larger(0, row + visible.lo),
+                hi = smaller(smaller(G::keys, params.shape.seqlen_k - first_key), row + G::rows + visible.hi);
 #pragma unroll 1
       for (i32 k = lo / 16; k < ceil_div(hi, 16); ++k) multiply(k);
     }

@@ -24,8 +24,8 @@ inline void store_gradient_fp32(const tile::Accumulator<M, N>& acc, float factor
 
 // The dtype: through shared memory of the warp's own, to store 16 bytes a lane.
 template <BackwardConfig C, i32 M, i32 N>
-inline void store_gradient_16bit(const tile::Accumulator<M, N>& acc, float factor, ptx::SharedAddress staging, u16* to, i64 row_stride, i32 rows,
-                                 i32 lane) {
+inline void store_gradient_16bit(const tile::Accumulator<M, N>& acc, float factor, ptx::SharedAddress staging, u16* to, i64 row_stride,
+                                 i32 rows, i32 lane) {
   using Writer = tile::FragmentWriter<C.tuning.store, 64>;
   using Tile = typename BackwardGeometry<C>::KeyTile;
   const ptx::SharedAddress mine = staging + Writer::lane_offset(lane);
@@ -64,7 +64,8 @@ inline void store_gradient(const BackwardContext<C>& context, const tile::Accumu
   if (fp32)
     store_gradient_fp32(acc, factor, static_cast<float*>(to.data) + offset, to.row, rows, context.lane);
   else
-    store_gradient_16bit<C>(acc, factor, staging + u32(context.warp_first_key * 128), static_cast<u16*>(to.data) + offset, to.row, rows, context.lane);
+    store_gradient_16bit<C>(acc, factor, staging + u32(context.warp_first_key * 128), static_cast<u16*>(to.data) + offset, to.row, rows,
+                            context.lane);
 }
 
 }  // namespace speedlight::kernels

@@ -106,7 +106,8 @@ class SingleBackward {
     if constexpr (C.tuning.v_registers)
       multiply_transposed<G::dtype, typename G::RowTile>(dp, v_, LaneAddress{dout, across});
     else
-      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(dp, LaneAddress{at_.shared + u32(G::shared.v), k.lane}, LaneAddress{dout, across});
+      multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(
+          dp, LaneAddress{at_.shared + u32(G::shared.v), k.lane}, LaneAddress{dout, across});
 
     tile::Operand<N / 2, G::key_blocks> p, ds;
     exponentiate(s, at_.params.scale_log2, stats, at_.lane);
@@ -124,7 +125,8 @@ class SingleBackward {
         for (i32 x = 0; x < 4; ++x) dp.x[m][n][x] *= s.x[m][n][x];
     to_operand<G::dtype>(ds, dp);
 
-    const ptx::SharedAddress pairs = at_.shared + u32(G::shared.ds + at_.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at_.lane);
+    const ptx::SharedAddress pairs =
+        at_.shared + u32(G::shared.ds + at_.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at_.lane);
 #pragma unroll
     for (i32 m = 0; m < G::key_blocks; ++m)
 #pragma unroll

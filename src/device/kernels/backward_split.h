@@ -82,13 +82,15 @@ class SplitBackward {
         scores<false>(walk, stage, dv);
       else if (!pipe_.at.warp_sees_nothing(walk.tile))
         scores<true>(walk, stage, dv);
-      if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1), !pipe_.at.unmasked(behind.tile));
+      if (!first && pipe_.at.params.dq_accumulator != nullptr)
+        pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1), !pipe_.at.unmasked(behind.tile));
       first = false;
       behind = walk;
       walk = ahead;
     }
     ptx::sync_block();  // the last dS
-    if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1), !pipe_.at.unmasked(behind.tile));
+    if (!first && pipe_.at.params.dq_accumulator != nullptr)
+      pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1), !pipe_.at.unmasked(behind.tile));
     ptx::sync_block();  // all of the shared memory is free
   }
 
@@ -145,7 +147,8 @@ class SplitBackward {
     multiply_transposed<G::dtype, typename G::RowTile>(dp, v, LaneAddress{pipe_.dout_tile(stage), lane_offset<Walk::across>(at.lane)});
     if constexpr (Masked) erase_invisible(dp, PairMask<C>(at, walk.tile * G::rows));
     ptx::sync_named(pipe_.pair_barrier(), 64);  // P has arrived
-    const ptx::SharedAddress pairs = pipe_.ds_tile(stage) + u32(at.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at.lane);
+    const ptx::SharedAddress pairs =
+        pipe_.ds_tile(stage) + u32(at.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at.lane);
     tile::Operand<N / 2, G::key_blocks> ds;
 #pragma unroll
     for (i32 m = 0; m < G::key_blocks; ++m)
@@ -155,7 +158,8 @@ class SplitBackward {
 #pragma unroll
         for (i32 i = 0; i < 4; ++i) {
           const float(&d)[4] = dp.x[m][2 * k16 + i / 2];
-          ds.x[k16][m][i] = ptx::pack<G::dtype>(ptx::unpack_lo<G::dtype>(p.x[i]) * d[i % 2 * 2], ptx::unpack_hi<G::dtype>(p.x[i]) * d[i % 2 * 2 + 1]);
+          ds.x[k16][m][i] =
+              ptx::pack<G::dtype>(ptx::unpack_lo<G::dtype>(p.x[i]) * d[i % 2 * 2], ptx::unpack_hi<G::dtype>(p.x[i]) * d[i % 2 * 2 + 1]);
         }
         G::PairWriter::write(pairs, m, k16, ds.x[k16][m]);
       }
