@@ -1,9 +1,10 @@
 # Two commands: `make demo` and `make test`. Each sets up what is missing and builds into build/.
-.PHONY: demo test setup build limits format check-format check-headers tidy clean
+.PHONY: demo test setup configure build limits format check-format check-headers tidy clean
 MAKEFLAGS += --no-print-directory
 BUILD := build
 
-demo: build
+demo: configure
+	@cmake --build $(BUILD) --target speedlight speedlight_tool c_example cpp_example
 	@echo "--- C example";   ./$(BUILD)/c_example
 	@echo "--- C++ example"; ./$(BUILD)/cpp_example
 	@echo "--- smoke, CPU";  ./$(BUILD)/speedlight smoke --device cpu
@@ -15,8 +16,10 @@ test: build
 setup:
 	@tools/setup.sh
 
-build: setup
+configure: setup
 	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_EXPORT_COMPILE_COMMANDS=ON $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_CXX_COMPILER_LAUNCHER=ccache) --log-level=WARNING
+
+build: configure
 	@cmake --build $(BUILD)
 
 limits:
