@@ -1,4 +1,4 @@
-// Writing a tile of fp32 accumulators as rows of the output, 16 bytes a store.
+// Writing a tile of fp32 accumulators as rows of the output.
 #pragma once
 #include "ptx/global.h"
 #include "ptx/math.h"
@@ -15,57 +15,49 @@ struct OutputRows {
   bool fp32;
 };
 
-// A 2 x 2 transpose between two words and two lanes that differ in `mask`: the lower lane keeps a and gets its partner's a as b.
-inline void exchange(u32& a, u32& b, i32 lane, i32 mask) {
-  const bool upper = (lane & mask) != 0;
-  const u32 received = ptx::shuffle_xor(upper ? a : b, mask);
-  if (upper)
-    a = received;
-  else
-    b = received;
-}
-
-// Four fragments of 8 columns, a word (two 16-bit values) each: lane % 4 = j gets fragment j whole.
+// Two fragments of 8 columns, a word (two 16-bit values) each: neighbouring lanes swap a word, then an even lane has half of the first fragment,
+// its odd neighbour the same half of the second, and the four lanes of a row store 32 bytes.
 template <DType T, i32 N>
-inline void store_row_16bit(void* row, const float (&x)[N][4], i32 half, float factor, i32 lane, bool valid) {
-#pragma unroll
-  for (i32 group = 0; group < N / 4; ++group) {
-    ptx::Words4 v;
-#pragma unroll
-    for (i32 i = 0; i < 4; ++i) v.x[i] = ptx::pack<T>(x[group * 4 + i][2 * half] * factor, x[group * 4 + i][2 * half + 1] * factor);
-    exchange(v.x[0], v.x[1], lane, 1);
-    exchange(v.x[2], v.x[3], lane, 1);
-    exchange(v.x[0], v.x[2], lane, 2);
-    exchange(v.x[1], v.x[3], lane, 2);
-    if (valid) ptx::store_global_128(static_cast<char*>(row) + (group * 32 + lane % 4 * 8) * 2, v);
-  }
-}
-
-// Two fragments of 8 columns, two floats each: an even lane gets half of the first, its odd neighbour the same half of the second.
-template <i32 N>
-inline void store_row_fp32(void* row, const float (&x)[N][4], i32 half, float factor, i32 lane, bool valid) {
+inline void store_row_16bit(char* row, const float (&x)[N][4], i32 half, i32 lane, bool valid) {
+  const bool odd = (lane & 1) != 0;
+  char* const to = row + (lane & 1) * 16 + (lane & 2) * 4;
 #pragma unroll
   for (i32 pair = 0; pair < N / 2; ++pair) {
-    ptx::Words4 v;
-#pragma unroll
-    for (i32 i = 0; i < 2; ++i) {
-      v.x[i] = ptx::bits(x[pair * 2][2 * half + i] * factor);
-      v.x[2 + i] = ptx::bits(x[pair * 2 + 1][2 * half + i] * factor);
-    }
-    exchange(v.x[0], v.x[2], lane, 1);
-    exchange(v.x[1], v.x[3], lane, 1);
-    if (valid) ptx::store_global_128(static_cast<char*>(row) + (pair * 16 + lane % 2 * 8 + lane / 2 % 2 * 4) * 4, v);
+    const u32 first = ptx::pack<T>(x[2 * pair][2 * half], x[2 * pair][2 * half + 1]);
+    const u32 second = ptx::pack<T>(x[2 * pair + 1][2 * half], x[2 * pair + 1][2 * half + 1]);
+    const u32 received = ptx::shuffle_xor(odd ? first : second, 1);
+    if (valid) ptx::store_global_64(to + pair * 32, odd ? received : first, odd ? second : received);
   }
 }
 
-// Stores row `row` (of this lane's quad) times `factor`; the lane's part of it is value pair `half` of each of the N fragments.
-template <DType T, i32 N>
-inline void store_row(const OutputRows& out, i64 row, const float (&x)[N][4], i32 half, float factor, i32 lane) {
-  const bool valid = row < out.row_end;
-  if (out.fp32)
-    store_row_fp32(out.data + row * out.row_stride * 4, x, half, factor, lane, valid);
-  else
-    store_row_16bit<T>(out.data + row * out.row_stride * 2, x, half, factor, lane, valid);
+// A lane's two floats of each fragment; the four lanes of a row store 32 bytes.
+template <i32 N>
+inline void store_row_fp32(char* row, const float (&x)[N][4], i32 half, i32 lane, bool valid) {
+  char* const to = row + (lane & 3) * 8;
+#pragma unroll
+  for (i32 n = 0; n < N; ++n)
+    if (valid) ptx::store_global_64(to + n * 32, ptx::bits(x[n][2 * half]), ptx::bits(x[n][2 * half + 1]));
+}
+
+// Stores the rows of a warp's accumulator, the first of them row `first` (less lane_row) of the output.
+template <DType T, i32 M, i32 N>
+inline void store_rows(const OutputRows& out, i32 first, const tile::Accumulator<M, N>& x, i32 lane) {
+  const i32 row = first + tile::lane_row(lane), live = out.row_end - row;
+  const i64 stride = out.row_stride * (out.fp32 ? 4 : 2);
+  char* const to = out.data + row * stride;
+  if (out.fp32) {
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half)
+        store_row_fp32(to + (m * 16 + half * 8) * stride, x.x[m], half, lane, m * 16 + half * 8 < live);
+  } else {
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half)
+        store_row_16bit<T>(to + (m * 16 + half * 8) * stride, x.x[m], half, lane, m * 16 + half * 8 < live);
+  }
 }
 
 }  // namespace speedlight

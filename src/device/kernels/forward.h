@@ -34,7 +34,7 @@ class Forward {
         whole_stage(entry, stage);
       else
         masked_stage(entry, stage);
-      ring.release(entry, ptx::lane_index() == 0);
+      ring.release(entry, lane_index() == 0);
     }
     finish();
   }
@@ -67,7 +67,7 @@ class Forward {
 #pragma unroll
       for (i32 i = 0; i < 8; ++i) ptx::store_shared_32(base + u32(shared.place + 4 * i), u32(words[i]));
     }
-    if (ptx::lane_index() == 0) {
+    if (lane_index() == 0) {
       const i64 row = tile_row + warp_row();
       const Band all = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).all;
       const i32 from = smaller(i32(ceil_div<i64>(all.lo, keys) - range.lo), entries), end = smaller(i32(all.hi / keys - range.lo), entries);
@@ -78,6 +78,8 @@ class Forward {
     ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, thread == 0, loader());
   }
 
+  // The masks tell the compiler that no sign needs care.
+  static i32 lane_index() { return ptx::lane_index() & 31; }
   static i32 warp() { return ptx::thread_index() / 32; }
   ForwardPlace this_place() const {
     return forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
@@ -114,23 +116,23 @@ class Forward {
     tile::copy_rows<Tile, C.threads()>(to, data, t.row, row, p.shape.seqlen_k, thread);
   }
 
-  // Query fragments straight from global memory; rows beyond the sequence are zeros and are not read.
+  // Query fragments straight from global memory. Rows beyond the sequence hold copies of its last row; they are not stored.
   void load_queries() {
-    const i32 lane = ptx::lane_index();
+    const i32 lane = lane_index();
     const ForwardPlace place = this_place();
-    const i64 first = i64(place.tile) * C.tuning.rows + warp_row() + tile::lane_row(lane);
-    const char* data = static_cast<const char*>(p.q.data) + (place.batch * p.q.batch + place.head * p.q.head + tile::lane_col(lane)) * 2;
+    const i32 first = place.tile * C.tuning.rows + warp_row() + tile::lane_row(lane), last = p.shape.seqlen_q - 1 - first;
+    const i64 stride = p.q.row * 2;
+    const char* data = static_cast<const char*>(p.q.data) +
+                       (place.batch * p.q.batch + place.head * p.q.head + first * p.q.row + tile::lane_col(lane)) * 2;
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
-        const i64 row = first + m * 16 + half * 8;
-        const bool valid = row < p.shape.seqlen_q;
-        const char* from = data + row * p.q.row * 2;
+        const char* from = data + smaller(m * 16 + half * 8, last) * stride;
 #pragma unroll
         for (i32 k = 0; k < D / 16; ++k) {
-          queries.x[k][m][half] = valid ? ptx::load_global_32(from + k * 32) : 0;
-          queries.x[k][m][half + 2] = valid ? ptx::load_global_32(from + k * 32 + 16) : 0;
+          queries.x[k][m][half] = ptx::load_global_32(from + k * 32);
+          queries.x[k][m][half + 2] = ptx::load_global_32(from + k * 32 + 16);
         }
       }
   }
@@ -180,7 +182,7 @@ class Forward {
       const AlreadyScaled scale;
       Scores s;
       form_scores(s, at);
-      scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, ptx::lane_index());
+      scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, lane_index());
       const bool first = !rows.started();
       if (first) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
@@ -193,12 +195,12 @@ class Forward {
 
   void refill(i32 entry) {
     ring.refill(
-        entry, [this] { return placed(entries_word); }, warp(), ptx::lane_index() == 0, loader());
+        entry, [this] { return placed(entries_word); }, warp(), lane_index() == 0, loader());
   }
   template <class Between = tile::Nothing>
   void form_scores(Scores& s, ptx::SharedAddress at, Between between = {}) {
     s.clear();
-    tile::multiply_transposed<T, Tile>(s, queries, at + tile::lane_offset<tile::Walk::across>(ptx::lane_index()), between);
+    tile::multiply_transposed<T, Tile>(s, queries, at + tile::lane_offset<tile::Walk::across>(lane_index()), between);
   }
   template <class Scale>
   void try_all(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
@@ -224,28 +226,36 @@ class Forward {
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) rows.sum[m][half] += sum.x[m][half];
-    tile::multiply<T, Tile>(out, probabilities, at + u32(Tile::bytes) + tile::lane_offset<tile::Walk::down>(ptx::lane_index()));
+    tile::multiply<T, Tile>(out, probabilities, at + u32(Tile::bytes) + tile::lane_offset<tile::Walk::down>(lane_index()));
   }
 
   // Normalised output and LSE.
   void finish() {
-    const i32 lane = ptx::lane_index();
+    const i32 lane = lane_index();
     const i64 batch = placed(batch_word), head = placed(head_word);
-    const i64 first = i64(placed(tile_word)) * C.tuning.rows + warp_row() + tile::lane_row(lane);
-    const OutputRows to{static_cast<char*>(p.out.data) + (batch * p.out.batch + head * p.out.head) * (p.out_fp32 ? 4 : 2), p.out.row,
-                        p.shape.seqlen_q, p.out_fp32};
-    float* const lse = p.lse == nullptr ? nullptr : p.lse + (batch * p.shape.heads_q + head) * p.shape.seqlen_q;
+    const i32 first = placed(tile_word) * C.tuning.rows + warp_row(), live = p.shape.seqlen_q - first - tile::lane_row(lane);
+    float* const lse =
+        p.lse == nullptr ? nullptr : p.lse + (batch * p.shape.heads_q + head) * p.shape.seqlen_q + first + tile::lane_row(lane);
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) rows.sum[m][half] = row_sum(rows.sum[m][half]);
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
-        const i64 row = first + m * 16 + half * 8;
-        const float total = row_sum(rows.sum[m][half]);
-        store_row<T>(to, row, out.x[m], half, total == 0 ? 0 : ptx::reciprocal(total), lane);
-        if (lse != nullptr && lane % 4 == 0 && row < p.shape.seqlen_q)
-          ptx::store_global_float(lse + row,
+        const float total = rows.sum[m][half], factor = total == 0 ? 0 : ptx::reciprocal(total);
+#pragma unroll
+        for (i32 n = 0; n < D / 8; ++n)
+#pragma unroll
+          for (i32 i = 0; i < 2; ++i) out.x[m][n][2 * half + i] *= factor;
+        if (lse != nullptr && lane % 4 == 0 && m * 16 + half * 8 < live)
+          ptx::store_global_float(lse + m * 16 + half * 8,
                                   total == 0 ? -ptx::infinity() : (rows.reference[m][half] + ptx::log2(total)) * 0.693147180559945f);
       }
+    const OutputRows to{static_cast<char*>(p.out.data) + (batch * p.out.batch + head * p.out.head) * (p.out_fp32 ? 4 : 2), p.out.row,
+                        p.shape.seqlen_q, p.out_fp32};
+    store_rows<T>(to, first, out, lane);
   }
 
   const ForwardParams& p;

@@ -31,6 +31,9 @@ inline double load_global_double(const double* p) {
 }
 inline void store_global_16(void* p, u16 v) { asm volatile("st.global.b16 [%0], %1;" :: "l"(p), "h"(v) : "memory"); }
 inline void store_global_32(void* p, u32 v) { asm volatile("st.global.b32 [%0], %1;" :: "l"(p), "r"(v) : "memory"); }
+inline void store_global_64(void* p, u32 lo, u32 hi) {
+  asm volatile("st.global.v2.b32 [%0], {%1,%2};" :: "l"(p), "r"(lo), "r"(hi) : "memory");
+}
 inline void store_global_float(float* p, float v) { asm volatile("st.global.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory"); }
 inline void store_global_128(void* p, const Words4& v) {
   asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" :: "l"(p), "r"(v.x[0]), "r"(v.x[1]), "r"(v.x[2]), "r"(v.x[3]) : "memory");

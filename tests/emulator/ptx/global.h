@@ -32,6 +32,10 @@ inline double load_global_double(const double* p) {
 inline void store_global_16(void* p, u16 v) { emulator::global_store(p, &v, 2); }
 inline void store_global_32(void* p, u32 v) { emulator::global_store(p, &v, 4); }
 inline void store_global_float(float* p, float v) { emulator::global_store(p, &v, 4); }
+inline void store_global_64(void* p, u32 lo, u32 hi) {
+  const u32 words[2] = {lo, hi};
+  emulator::global_store(p, words, 8);
+}
 inline void store_global_128(void* p, const Words4& v) { emulator::global_store(p, &v, 16); }
 inline void store_global_double(double* p, double v) { emulator::global_store(p, &v, 8); }
 
