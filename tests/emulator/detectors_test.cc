@@ -130,6 +130,10 @@ TEST(Detectors, cp_async_is_seen_after_its_wait_and_by_others_after_a_barrier) {
   expect_fault("not waited for", 1, 64, [&] { kernel(false, true, true); });
   expect_fault("not waited for", 1, 64, [&] { kernel(true, false, true); });
   expect_fault("", 1, 64, [&] { kernel(true, true, false); });
+  expect_fault("ends without having waited", 1, 32, [&] {
+    ptx::cp_async_16(at(16 * ptx::lane_index()), data.data(), true);
+    ptx::cp_async_commit();
+  });
 }
 
 // One warp fills a stage again and again by bulk copies, the other reads it.
@@ -167,6 +171,13 @@ TEST(Detectors, bulk_copies) {
   expect_fault("no fence makes the init", 2, 64, [&] { bulk_ring(map, false, true, true, false, false); });
   expect_fault("", 2, 64, [&] { bulk_ring(map, true, false, true, false, false); });
   expect_fault("", 2, 64, [&] { bulk_ring(map, true, true, false, false, false); });
+  expect_fault("nobody waited", 1, 32, [&] {
+    if (ptx::thread_index() != 0) return;
+    ptx::mbarrier_init(at(4096), 1);
+    ptx::mbarrier_fence_init();
+    ptx::mbarrier_arrive_expect(at(4096), 1024);
+    ptx::bulk_tensor_4d(at(0), map, 0, 0, 0, 0, at(4096));
+  });
   expect_fault("no proxy fence", 2, 64, [&] { bulk_ring(map, true, true, true, true, false); });
 }
 

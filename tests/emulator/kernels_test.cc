@@ -26,6 +26,7 @@ struct Shape {
 // Around the edges of tiles of `rows` queries and `keys` keys; `deep` keys run a ring around. A band kernel gets causal problems and windows.
 std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
   const Window mask = band ? Window{Window::unlimited, 0} : Window{}, window = band ? Window{keys / 2 + 3, 5} : Window{};
+  const Window edge = band ? Window{33, -2} : Window{};  // its ends lie one key inside tiles of 16, where a step is just touched
   return {
       {"one", 1, 1, 1, 1, 1, mask},
       {"tile plus one", 1, 2, 2, rows + 1, keys + 1, mask, Shape::heads_first, false, true},
@@ -34,6 +35,7 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"more queries than keys", 1, 2, 1, 2 * rows + 3, keys + 5, mask, Shape::dense, false, true},
       {"more keys than queries", 1, 4, 2, rows / 2 + 1, 2 * keys + 17, mask, Shape::padded, false, false, true, 2},
       {"window", 1, 1, 1, rows + 9, deep * keys - 7, window, Shape::dense, true},
+      {"window at the edge of tiles", 1, 1, 1, rows + 48, rows + 48, edge, Shape::dense, false, true},
       {"misaligned", 2, 2, 1, 33, keys + 1, mask, Shape::misaligned, false, true, true},
       {"broadcast, negative scale", 2, 2, 2, 40, keys - 1, mask, Shape::broadcast, false, false, false, -0.5f},
       {"no keys", 1, 1, 1, 5, 0, mask},

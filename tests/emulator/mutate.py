@@ -17,7 +17,7 @@ SYNC = re.compile(r'ptx::(sync_block|sync_warp|sync_named|arrive_named|cp_async_
                   r'mbarrier_arrive_expect|mbarrier_arrive|mbarrier_fence_init|fence_proxy_async)(<[^()]*>)?\(')
 BOUND = re.compile(r'(seqlen|row_end|key_end|entries|live_rows|visible|first_key|\blo\b|\bhi\b|below_|\bkey\b|\.count)')
 COMPARE = re.compile(r' (<=|>=|<|>) (?![<>])')
-WEAKER = {'<': '<=', '<=': '<', '>': '>=', '>=': '>'}
+OFF_BY_ONE = {'<': ['<='], '<=': ['<', '<= 1 +'], '>': ['>='], '>=': ['>', '+ 1 >=']}
 # Configs that the mutants run: one of each structure.
 CONFIGS = [r'fwd\.bf16\.d64\.band\.m128.*bulk', r'fwd\.bf16\.d64\.none\.m256.*bulk', r'fwd\.bf16\.d128\.band\.m64.*cp_async', r'fwd\.bf16\.d128\.none\.m128.*cp_async',
            r'fwd\.bf16\.d128\.band\.m256.*bulk\.keep', r'bwd\.bf16\.d64\.band\.single.*n128.*v4', r'bwd\.bf16\.d64\.none\.single.*n64.*plain',
@@ -59,7 +59,8 @@ def mutants_of(path):
         code = line.split('//')[0]
         if BOUND.search(code) and not re.search(r'^\s*(for|template|static_assert|#)', code) and 'for (i32 i = 0' not in code:
             for m in COMPARE.finditer(code):
-                add('predicate', offset + m.start(1), offset + m.end(1), WEAKER[m.group(1)])
+                for new in OFF_BY_ONE[m.group(1)]:
+                    add('predicate', offset + m.start(1), offset + m.end(1), new)
         offset += len(line) + 1
     return found
 

@@ -87,4 +87,21 @@ bool land_bulk(Block& block) {
   return true;
 }
 
+void check_copies_at_end() {
+  Thread& t = self();
+  bool left = !t.open.empty();
+  for (const auto& group : t.groups) left |= !group.empty();
+  if (left) fault("the thread ends without having waited for its cp.async copies");
+  const Block& block = *t.warp->block;
+  if (block.threads_left > 1) return;
+  for (const BulkCopy& copy : block.bulk)
+    fault("the block ends while a bulk copy may be under way: nobody waited for it" + describe_site(copy.pieces.front().site));
+  for (const MBarrier& b : block.mbarriers) {
+    bool waited = b.landed == 0;
+    for (const Thread& other : block.threads) waited |= other.clock.seen[b.component] >= b.landed;
+    if (!waited)
+      fault("the block ends while a bulk copy may be under way: nobody waited for mbarrier at shared byte " + std::to_string(b.address - shared_base));
+  }
+}
+
 }  // namespace speedlight::emulator

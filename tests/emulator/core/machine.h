@@ -154,6 +154,7 @@ u32 mbarrier_next_landing(MBarrier& barrier);
 
 // async.cc
 bool land_bulk(Block& block);        // lands the oldest bulk copy; false: none
+void check_copies_at_end();          // the running thread ends: it has waited for its cp.asyncs, and someone for every bulk copy
 void complete_transaction(MBarrier& barrier, u32 bytes);
 
 // global_memory.cc: a load of registered memory, checked

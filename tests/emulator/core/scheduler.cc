@@ -45,6 +45,7 @@ void thread_entry(boost::context::detail::transfer_t transfer) {
   } catch (const std::exception& e) {
     fault(std::string("the kernel threw: ") + e.what());
   }
+  check_copies_at_end();
   --self().warp->block->threads_left;
   block_on(Wait::finished);
   __builtin_unreachable();
