@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "attention/query_walk.h"
+#include "attention/schedule.h"
 
 namespace speedlight {
 namespace {
@@ -32,6 +33,30 @@ TEST(Diagonals, AgreeWithTheBand) {
           for (i32 key = 0; key < sk; ++key)
             ASSERT_EQ(d.lo <= key - row && key - row <= d.hi, visible(key, row, sq, sk, w)) << sq << ' ' << sk << ' ' << row << ' ' << key;
       }
+}
+
+TEST(Diagonals, KeysOfATileOfRows) {
+  for (const Window& w : windows)
+    for (i32 sq : {0, 1, 9, 16})
+      for (i32 sk : {0, 1, 9, 16})
+        for (i32 row = 0; row < 20; ++row) {
+          const KeySpan expected = key_span(row, row + 4, sq, sk, w);
+          const Diagonals::Keys keys = diagonals(sq, sk, w).keys(row, 4, sq, sk);
+          const bool nothing = sees_nothing(w) || expected.some.empty();
+          ASSERT_EQ(keys.some_from >= keys.some_end, nothing) << sq << ' ' << sk << ' ' << row;
+          if (!nothing) {
+            ASSERT_EQ(keys.some_from, expected.some.lo);
+            ASSERT_EQ(keys.some_end, expected.some.hi);
+          }
+          ASSERT_EQ(keys.all_from >= keys.all_end, sees_nothing(w) || expected.all.empty());
+          if (keys.all_from < keys.all_end) {
+            ASSERT_EQ(keys.all_from, expected.all.lo);
+            ASSERT_EQ(keys.all_end, expected.all.hi);
+          }
+        }
+  constexpr i32 longest = (1 << 30) - 1;  // no overflow at the far end
+  constexpr Diagonals everything = diagonals(longest, longest, Window{});
+  static_assert(everything.keys(longest - 1, 256, longest, longest).all_end == longest);
 }
 
 TEST(Diagonals, TouchAndCoverATile) {

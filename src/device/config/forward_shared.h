@@ -8,8 +8,8 @@ struct ForwardShared {
   i32 ring;   // stages x (K tile, V tile), each tile head_dim / 64 slabs of keys x 128 bytes, 128-byte swizzle
   i32 full;   // mbarrier per stage (Copy::bulk)
   i32 empty;  // mbarrier per stage
-  i32 place;  // eight words that every warp needs now and then (kernels/forward.h: PlaceWord)
-  i32 spans;  // two words a warp: the ring entries [from, end) that are wholly visible to it
+  i32 place;  // twelve words that every warp needs now and then (kernels/forward.h: PlaceWord)
+  i32 own;    // four words a warp (OwnWord)
   i32 bytes;  // in all
 };
 
@@ -19,8 +19,8 @@ constexpr ForwardShared forward_shared(const ForwardConfig& c) {
   s.full = c.tuning.stages * c.stage_bytes();
   s.empty = s.full + (c.tuning.copy == Copy::bulk ? 8 * c.tuning.stages : 0);
   s.place = s.empty + (c.tuning.copy == Copy::bulk ? 8 * c.tuning.stages : 0);
-  s.spans = s.place + 32;
-  s.bytes = s.spans + 8 * c.tuning.warps;
+  s.own = s.place + 48;
+  s.bytes = s.own + 16 * c.tuning.warps;
   return s;
 }
 

@@ -17,18 +17,22 @@ namespace speedlight::kernels {
 template <ForwardConfig C>
 class Forward {
  public:
-  explicit Forward(const ForwardParams& params) : p(params) {}
+  explicit Forward(const ForwardParams& params)
+      : p(params), base(ptx::dynamic_shared()), warp(ptx::broadcast(i32(u32(ptx::thread_index()) / 32), 0)) {}
 
   void run() {
-    start();
-    load_queries();
+    const ForwardPlace place =
+        forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+    const i32 row = place.tile * C.tuning.rows + warp_row();
+    start(place, row);
+    load_queries(place, row);
     rows.clear();
     out.clear();
     ptx::sync_block();
-    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail).
+    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). any() is for the compiler: all lanes agree.
 #pragma unroll 1
-    for (i32 entry = 0; entry < placed(entries_word); ++entry) {
-      const bool whole = wholly_visible(entry);
+    for (i32 entry = 0; ptx::any(entry < own(end_word)); ++entry) {
+      const bool whole = ptx::any(entry >= own(whole_from_word) && entry < own(whole_end_word));
       const ptx::SharedAddress stage = ring.wait(entry);
       if (whole)
         whole_stage(entry, stage);
@@ -50,66 +54,71 @@ class Forward {
   using Scores = tile::Accumulator<M, N>;
   using Probabilities = tile::Operand<N / 2, M>;
 
-  // What warps need now and then waits in shared memory: registers are the wall. Words of shared.place:
-  enum PlaceWord { batch_word, head_word, head_kv_word, tile_word, first_key_tile_word, entries_word, lo_word, hi_word };
+  // What warps need now and then waits in shared memory: registers are the wall. Words of shared.place, and of each warp in shared.own:
+  enum PlaceWord { k_head_word, k_batch_word, v_head_word, v_batch_word, first_key_word, entries_word, lo_word, hi_word, batch_word, head_word };
+  enum OwnWord { whole_from_word, whole_end_word, end_word, row_word };
+  struct KvPlace {
+    i32 k_head, k_batch, v_head, v_batch;
+  };
 
-  // The block's place, its key tiles, and the ring's first loads.
-  void start() {
-    const i32 thread = ptx::thread_index();
-    base = ptx::dynamic_shared();
-    const ForwardPlace place = this_place();
-    const i64 tile_row = i64(place.tile) * C.tuning.rows;
-    const TileRange range = key_tiles(tile_row, tile_row + C.tuning.rows, p.shape.seqlen_q, p.shape.seqlen_k, window(), keys);
-    const i32 entries = i32(range.count());
-    if (thread == 0) {
-      const Diagonals visible = diagonals(p.shape.seqlen_q, p.shape.seqlen_k, window());
-      const i32 words[8] = {place.batch, place.head, place.head_kv, place.tile, i32(range.lo), entries, visible.lo, visible.hi};
-#pragma unroll
-      for (i32 i = 0; i < 8; ++i) ptx::store_shared_32(base + u32(shared.place + 4 * i), u32(words[i]));
+  // The ring's first loads, and the words of shared.place and shared.own.
+  void start(const ForwardPlace& place, i32 row) {
+    const Diagonals visible = C.spec.mask == MaskKind::band ? diagonals(p.shape.seqlen_q, p.shape.seqlen_k, p.window) : Diagonals::all();
+    const Stages block = stages(visible.keys(place.tile * C.tuning.rows, C.tuning.rows, p.shape.seqlen_q, p.shape.seqlen_k));
+    const i32 first = block.some_from, entries = larger(block.some_end - first, 0);
+    KvPlace kv{place.head_kv, place.batch, place.head_kv, place.batch};
+    if constexpr (C.tuning.copy == Copy::bulk)
+      kv = {p.k_map_head ? kv.k_head : 0, p.k_map_batch ? kv.k_batch : 0, p.v_map_head ? kv.v_head : 0, p.v_map_batch ? kv.v_batch : 0};
+    ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, warp == 0,
+               [&](i32 entry, ptx::SharedAddress stage, ptx::SharedAddress barrier) { load(kv, (first + entry) * keys, stage, barrier); });
+    if (lane_index() != 0) return;
+    if (warp == 0) {
+      put(shared.place, kv.k_head, kv.k_batch, kv.v_head, kv.v_batch);
+      put(shared.place + 16, first * keys, entries, visible.lo, visible.hi);
+      put(shared.place + 32, place.batch, place.head, 0, 0);
     }
-    if (lane_index() == 0) {
-      const i64 row = tile_row + warp_row();
-      const Band all = key_span(row, row + C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k, window()).all;
-      const i32 from = smaller(i32(ceil_div<i64>(all.lo, keys) - range.lo), entries), end = smaller(i32(all.hi / keys - range.lo), entries);
-      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp()), u32(from));
-      ptx::store_shared_32(base + u32(shared.spans) + u32(8 * warp() + 4), u32(end));
-    }
-    if constexpr (C.tuning.copy == Copy::cp_async) ptx::sync_block();  // there every thread loads, and reads the place
-    ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, thread == 0, loader());
+    const Stages mine = stages(visible.keys(row, C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k));
+    const i32 seen_end = larger(0, smaller(mine.some_end - first, entries));
+    // Entries that the warp does not see still need its release (and its turn as producer) while others are to take their place.
+    const i32 end = C.tuning.copy == Copy::bulk ? larger(seen_end, entries - C.tuning.stages + 1) : entries;
+    put(shared.own + 16 * warp, mine.all_from - first, smaller(mine.all_end - first, seen_end), end, row);
   }
+  // Stages of the whole sequence that hold keys which some row sees, and those that hold nothing else than keys which all rows see.
+  struct Stages {
+    i32 some_from, some_end, all_from, all_end;
+  };
+  static Stages stages(const Diagonals::Keys& k) {
+    return {i32(u32(k.some_from) / keys), k.some_end > k.some_from ? i32((u32(k.some_end) + keys - 1) / keys) : 0,
+            i32((u32(k.all_from) + keys - 1) / keys), i32(u32(larger(k.all_end, 0)) / keys)};
+  }
+  void put(i32 at, i32 a, i32 b, i32 c, i32 d) const { ptx::store_shared_128(base + u32(at), {{u32(a), u32(b), u32(c), u32(d)}}); }
 
-  // The masks tell the compiler that no sign needs care.
-  static i32 lane_index() { return ptx::lane_index() & 31; }
-  static i32 warp() { return ptx::thread_index() / 32; }
-  ForwardPlace this_place() const {
-    return forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+  // The compiler learns that no sign needs care.
+  static i32 lane_index() {
+    const i32 lane = ptx::lane_index();
+    if (lane < 0 || lane >= 32) __builtin_unreachable();
+    return lane;
   }
-  Window window() const { return C.spec.mask == MaskKind::none ? Window{} : p.window; }
   i32 placed(PlaceWord word) const { return i32(ptx::load_shared_32(base + u32(shared.place + 4 * word))); }
-  bool wholly_visible(i32 entry) const {
-    const ptx::SharedAddress span = base + u32(shared.spans) + u32(8 * warp());
-    return entry >= i32(ptx::load_shared_32(span)) && entry < i32(ptx::load_shared_32(span + 4));
-  }
+  i32 own(OwnWord word) const { return i32(ptx::load_shared_32(base + u32(shared.own + 4 * word) + u32(16 * warp))); }
 
   // First row of this warp inside the block's tile.
   i32 warp_row() const {
     bool mirrored = false;
     if constexpr (C.tuning.warps == 4) mirrored = p.sm_count > 0 && (ptx::block_index() / u32(p.sm_count) & 1) != 0;
-    return (C.spec.mask == MaskKind::band ? dealt_rows(warp(), C.tuning.warps, mirrored) : warp()) * C.warp_rows();
+    return (C.spec.mask == MaskKind::band ? dealt_rows(warp, C.tuning.warps, mirrored) : warp) * C.warp_rows();
   }
 
-  auto loader() const {
-    return [this](i32 entry, ptx::SharedAddress stage, ptx::SharedAddress barrier) {
-      const i32 batch = placed(batch_word), head = placed(head_kv_word), row = (placed(first_key_tile_word) + entry) * keys;
-      if constexpr (C.tuning.copy == Copy::bulk) {
-        tile::copy_box<Tile>(stage, p.k_map, row, p.k_map_head ? head : 0, p.k_map_batch ? batch : 0, barrier);
-        tile::copy_box<Tile>(stage + u32(Tile::bytes), p.v_map, row, p.v_map_head ? head : 0, p.v_map_batch ? batch : 0, barrier);
-      } else {
-        const i32 thread = ptx::thread_index();
-        copy_tensor(stage, p.k, batch, head, row, thread);
-        copy_tensor(stage + u32(Tile::bytes), p.v, batch, head, row, thread);
-      }
-    };
+  // Keys and values from `key` on, into a stage.
+  void load(const KvPlace& kv, i32 key, ptx::SharedAddress stage, ptx::SharedAddress barrier) const {
+    if constexpr (C.tuning.copy == Copy::bulk) {
+      tile::copy_box<Tile>(stage, p.k_map, key, kv.k_head, kv.k_batch, barrier);
+      tile::copy_box<Tile>(stage + u32(Tile::bytes), p.v_map, key, kv.v_head, kv.v_batch, barrier);
+    } else {
+      const i32 thread = ptx::thread_index();
+      copy_tensor(stage, p.k, kv.k_batch, kv.k_head, key, thread);
+      copy_tensor(stage + u32(Tile::bytes), p.v, kv.v_batch, kv.v_head, key, thread);
+    }
   }
   void copy_tensor(ptx::SharedAddress to, const StridedTensor& t, i32 batch, i32 head, i32 row, i32 thread) const {
     const char* data = static_cast<const char*>(t.data) + (batch * t.batch + head * t.head) * 2;
@@ -117,10 +126,8 @@ class Forward {
   }
 
   // Query fragments straight from global memory. Rows beyond the sequence hold copies of its last row; they are not stored.
-  void load_queries() {
-    const i32 lane = lane_index();
-    const ForwardPlace place = this_place();
-    const i32 first = place.tile * C.tuning.rows + warp_row() + tile::lane_row(lane), last = p.shape.seqlen_q - 1 - first;
+  void load_queries(const ForwardPlace& place, i32 row) {
+    const i32 lane = lane_index(), first = row + tile::lane_row(lane), last = p.shape.seqlen_q - 1 - first;
     const i64 stride = p.q.row * 2;
     const char* data = static_cast<const char*>(p.q.data) +
                        (place.batch * p.q.batch + place.head * p.q.head + first * p.q.row + tile::lane_col(lane)) * 2;
@@ -150,7 +157,7 @@ class Forward {
       if constexpr (!C.tuning.overlap) form_scores(now, at);
       if (t == 0) {
         refill(entry);
-        first = !rows.started();
+        first = ptx::any(!rows.started());
         if (first) raise_reference(rows, out, now, scale);
       }
       Probabilities probabilities;
@@ -171,19 +178,18 @@ class Forward {
   // A stage with masked keys; steps that no row sees are skipped.
   void masked_stage(i32 entry, ptx::SharedAddress stage) {
     refill(entry);
+    const i32 row = own(row_word), live_rows = smaller(C.warp_rows(), p.shape.seqlen_q - row);
 #pragma unroll 1
     for (i32 t = 0; t < steps; ++t) {
-      const i32 key = (placed(first_key_tile_word) + entry) * keys + t * step, row = placed(tile_word) * C.tuning.rows + warp_row();
+      const i32 key = placed(first_key_word) + entry * keys + t * step;
       const Diagonals visible{placed(lo_word), placed(hi_word)};
-      const i32 live_rows = smaller(C.warp_rows(), p.shape.seqlen_q - row);
-      if (key >= p.shape.seqlen_k || live_rows <= 0) continue;
-      if (C.spec.mask == MaskKind::band && !visible.touch(key, step, row, live_rows)) continue;
+      if (!ptx::any(key < p.shape.seqlen_k && live_rows > 0 && visible.touch(key, step, row, live_rows))) continue;
       const ptx::SharedAddress at = stage + u32(t * step * 128);
       const AlreadyScaled scale;
       Scores s;
       form_scores(s, at);
       scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, lane_index());
-      const bool first = !rows.started();
+      const bool first = ptx::any(!rows.started());
       if (first) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
       StepSum<M> sum{};
@@ -195,7 +201,11 @@ class Forward {
 
   void refill(i32 entry) {
     ring.refill(
-        entry, [this] { return placed(entries_word); }, warp(), lane_index() == 0, loader());
+        entry, [this] { return placed(entries_word); }, warp,
+        [this](i32 later, ptx::SharedAddress stage, ptx::SharedAddress barrier) {
+          const ptx::Words4 kv = ptx::load_shared_128(base + u32(shared.place));
+          load({i32(kv.x[0]), i32(kv.x[1]), i32(kv.x[2]), i32(kv.x[3])}, placed(first_key_word) + later * keys, stage, barrier);
+        });
   }
   template <class Between = tile::Nothing>
   void form_scores(Scores& s, ptx::SharedAddress at, Between between = {}) {
@@ -233,7 +243,7 @@ class Forward {
   void finish() {
     const i32 lane = lane_index();
     const i64 batch = placed(batch_word), head = placed(head_word);
-    const i32 first = placed(tile_word) * C.tuning.rows + warp_row(), live = p.shape.seqlen_q - first - tile::lane_row(lane);
+    const i32 first = own(row_word), live = p.shape.seqlen_q - first - tile::lane_row(lane);
     float* const lse =
         p.lse == nullptr ? nullptr : p.lse + (batch * p.shape.heads_q + head) * p.shape.seqlen_q + first + tile::lane_row(lane);
 #pragma unroll
@@ -264,6 +274,7 @@ class Forward {
   tile::Accumulator<M, D / 8> out;
   RowState<M> rows;
   ptx::SharedAddress base;
+  i32 warp;
 };
 
 // Grid: forward_blocks(shape, q_tiles); C.threads() threads; forward_shared(C).bytes of dynamic shared memory.

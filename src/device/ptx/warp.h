@@ -29,6 +29,13 @@ inline i32 broadcast(i32 v, i32 lane) {
   asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(r) : "r"(v), "r"(lane));
   return r;
 }
+// True in one lane, the same one each time; the compiler knows that it is alone. sm_90 on.
+inline bool elected() {
+  i32 r;
+  asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.s32 %0, 1, 0, p;\n}" : "=r"(r));
+  return r != 0;
+}
+// True in every lane or in none; the compiler knows that too.
 inline bool any(bool v) {
   i32 r;
   asm volatile("{\n.reg .pred p, q;\nsetp.ne.s32 p, %1, 0;\nvote.sync.any.pred q, p, 0xffffffff;\nselp.s32 %0, 1, 0, q;\n}" : "=r"(r) : "r"(i32(v)));

@@ -14,6 +14,7 @@
 #include "ptx/barrier.h"
 #include "ptx/cp_async.h"
 #include "ptx/mbarrier.h"
+#include "ptx/warp.h"
 
 namespace speedlight::tile {
 
@@ -25,11 +26,11 @@ template <i32 Stages, i32 StageBytes, i32 Warps>
 class Ring<Copy::bulk, Stages, StageBytes, Warps> {
  public:
   template <class Load>
-  void start(ptx::SharedAddress memory, ptx::SharedAddress full, ptx::SharedAddress empty, i32 entries, bool first_thread, Load load) {
+  void start(ptx::SharedAddress memory, ptx::SharedAddress full, ptx::SharedAddress empty, i32 entries, bool first_warp, Load load) {
     memory_ = memory;
     full_ = full;
     empty_ = empty;
-    if (!first_thread) return;
+    if (!first_warp || !ptx::elected()) return;
 #pragma unroll 1
     for (i32 i = 0; i < Stages; ++i) {
       ptx::mbarrier_init(full + u32(8 * i), 1);
@@ -47,9 +48,9 @@ class Ring<Copy::bulk, Stages, StageBytes, Warps> {
 
   // The stage left in the previous step gets the entry that comes Stages after it, as soon as all warps have left it.
   template <class Entries, class Load>
-  void refill(i32 entry, Entries entries, i32 warp, bool lead, Load load) {
-    if (warp != entry % Warps || entry == 0 || entry - 1 + Stages >= entries()) return;
-    if (lead) {
+  void refill(i32 entry, Entries entries, i32 warp, Load load) {
+    if (entry == 0 || warp != i32(u32(entry) % Warps) || !ptx::any(entry - 1 + Stages < entries())) return;
+    if (ptx::elected()) {
       ptx::mbarrier_wait(empty_ + u32(8 * stage_of(entry - 1)), phase_of(entry - 1));
       fill(entry - 1 + Stages, load);
     }
@@ -96,7 +97,7 @@ class Ring<Copy::cp_async, Stages, StageBytes, Warps> {
   }
 
   template <class Entries, class Load>
-  void refill(i32 entry, Entries entries, i32, bool, Load load) {
+  void refill(i32 entry, Entries entries, i32, Load load) {
     const i32 next = entry + Stages - 1;
     if (next < entries()) load(next, memory_ + u32(i32(u32(next) % Stages) * StageBytes), 0);
     ptx::cp_async_commit();  // also when empty: wait() counts one group an entry

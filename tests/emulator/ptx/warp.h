@@ -14,6 +14,7 @@ inline double shuffle_xor(double v, i32 lane_mask) {
   return __builtin_bit_cast(double, u64(hi) << 32 | lo);
 }
 inline i32 broadcast(i32 v, i32 lane) { return i32(emulator::broadcast(u32(v), lane)); }
+inline bool elected() { return lane_index() == 0; }
 inline bool any(bool v) { return emulator::any(v); }
 
 }  // namespace speedlight::ptx
