@@ -50,7 +50,6 @@ struct ScaleRaw {
 };
 struct AlreadyScaled {
   float scaled(float s) const { return s; }
-  float minus(float s, float reference) const { return ptx::subtract(s, reference); }
 };
 
 // The largest of a value over the four lanes that share a row.
@@ -129,20 +128,24 @@ inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const t
   put_probabilities<T>(p, t, m, n, difference);
 }
 
-// After raise_reference with the same scores. The safe maximum is local: rows that have seen nothing keep -inf and get P = 0.
+// Where differences are rounded as the maximum is. `raised`: after raise_reference with the same scores; then rows that have seen nothing, whose
+// reference is -inf, get P = 0. The safe maximum is local.
 template <DType T, i32 M, i32 N, class Scale>
 inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows,
-                                Scale scale) {
+                                Scale scale, bool raised) {
+  float reference[M][2];
+#pragma unroll
+  for (i32 m = 0; m < M; ++m)
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half)
+      reference[m][half] = raised && rows.reference[m][half] == -ptx::infinity() ? 0.f : rows.reference[m][half];
 #pragma unroll
   for (i32 n = 0; n < N; ++n)
 #pragma unroll
     for (i32 m = 0; m < M; ++m) {
       float difference[4];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) {
-        const float reference = rows.reference[m][i / 2];
-        difference[i] = ptx::subtract(scale.scaled(s.x[m][n][i]), reference == -ptx::infinity() ? 0.f : reference);
-      }
+      for (i32 i = 0; i < 4; ++i) difference[i] = ptx::subtract(scale.scaled(s.x[m][n][i]), reference[m][i / 2]);
       put_probabilities<T>(p, t, m, n, difference);
     }
 }

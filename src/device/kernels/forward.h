@@ -158,7 +158,8 @@ class Forward {
       if (t == 0) {
         refill(entry);
         first = ptx::any(!rows.started());
-        if (first) raise_reference(rows, out, now, scale);
+        if (first) [[unlikely]]
+          raise_reference(rows, out, now, scale);
       }
       Probabilities probabilities;
       StepSum<M> sum{};
@@ -167,7 +168,7 @@ class Forward {
                     [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
         try_all(probabilities, sum, now, scale);
-      if (ptx::any(sum.fails(rows, t == 0 && first))) {
+      if (ptx::any(sum.fails(rows, t == 0 && first))) [[unlikely]] {
         if constexpr (C.tuning.softmax == Softmax::recompute) form_scores(now, at);
         redo(probabilities, sum, now, scale);
       }
@@ -189,12 +190,17 @@ class Forward {
       Scores s;
       form_scores(s, at);
       scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, lane_index());
-      const bool first = ptx::any(!rows.started());
-      if (first) raise_reference(rows, out, s, scale);
       Probabilities probabilities;
       StepSum<M> sum{};
-      try_all(probabilities, sum, s, scale);
-      if (ptx::any(sum.fails(rows, first))) redo(probabilities, sum, s, scale);
+      // The reference as it is, where there is one; if that fails, once more with the true maximum. A loop, so that the code is there once.
+      bool raise = ptx::any(!rows.started());
+#pragma unroll 1
+      for (;;) {
+        if (raise) raise_reference(rows, out, s, scale);
+        exact_probabilities<T>(probabilities, sum, s, rows, scale, raise);
+        if (raise || !ptx::any(sum.fails(rows, false))) break;
+        raise = true;
+      }
       accumulate(probabilities, sum, at);
     }
   }
@@ -229,7 +235,7 @@ class Forward {
   template <class Scale>
   void redo(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
     raise_reference(rows, out, s, scale);
-    exact_probabilities<T>(probabilities, sum, s, rows, scale);
+    exact_probabilities<T>(probabilities, sum, s, rows, scale, true);
   }
   void accumulate(const Probabilities& probabilities, const StepSum<M>& sum, ptx::SharedAddress at) {
 #pragma unroll

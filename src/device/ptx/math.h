@@ -53,6 +53,13 @@ inline float minimum(float a, float b) {
 inline double exp(double x) { return ::exp(x); }
 inline double log(double x) { return ::log(x); }
 
+// x << count; 0 for counts of 32 and more.
+inline u32 shift_left(u32 x, u32 count) {
+  u32 y;
+  asm("shl.b32 %0, %1, %2;" : "=r"(y) : "r"(x), "r"(count));
+  return y;
+}
+
 // Two 16-bit floats in a word, `lo` in the low half; round to nearest even.
 template <DType T>
 inline u32 pack(float lo, float hi) {

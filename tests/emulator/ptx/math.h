@@ -27,6 +27,7 @@ inline float minimum(float a, float b) {
   if (b != b || a < b) return a;
   return a == b && __builtin_signbit(a) ? a : b;
 }
+inline u32 shift_left(u32 x, u32 count) { return count < 32 ? x << count : 0; }
 inline double exp(double x) { return __builtin_exp(x); }
 inline double log(double x) { return __builtin_log(x); }
 
