@@ -49,8 +49,7 @@ inline void store_rows(const OutputRows& out, i32 first, const tile::Accumulator
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
-      for (i32 half = 0; half < 2; ++half)
-        store_row_fp32(to + (m * 16 + half * 8) * stride, x.x[m], half, lane, m * 16 + half * 8 < live);
+      for (i32 half = 0; half < 2; ++half) store_row_fp32(to + (m * 16 + half * 8) * stride, x.x[m], half, lane, m * 16 + half * 8 < live);
   } else {
 #pragma unroll
     for (i32 m = 0; m < M; ++m)

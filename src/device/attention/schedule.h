@@ -20,7 +20,8 @@ constexpr ForwardPlace forward_place(u32 block, const AttentionShape& s, i32 q_t
   const u32 group = block / group_blocks, in_group = block - group * group_blocks;
   const u32 position = in_group / u32(head_group), pair = group * u32(head_group) + in_group - position * u32(head_group);
   const u32 batch = pair / u32(s.heads_q), head = pair - batch * u32(s.heads_q);
-  return {i32(batch), i32(head), i32(head / (u32(s.heads_q) / u32(s.heads_kv))), i32(last_first ? u32(q_tiles) - 1 - position : position)};
+  const u32 head_kv = s.heads_q == s.heads_kv ? head : head / (u32(s.heads_q) / u32(s.heads_kv));
+  return {i32(batch), i32(head), i32(head_kv), i32(last_first ? u32(q_tiles) - 1 - position : position)};
 }
 
 // Rows are dealt to the warps in units of a warp's rows. Under a causal mask later rows have more keys, and warps w, w + 4, ... share one of the

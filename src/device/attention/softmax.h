@@ -24,9 +24,9 @@ constexpr float dominance = 4;
 // Softmax state of the rows of M m16 fragments; index [m][half]: row m * 16 + half * 8 + lane_row(lane).
 template <i32 M>
 struct RowState {
-  float reference[M][2];  // in base-2 units; -inf until the row has seen a key
-  float sum[M][2];        // this lane's part of the sum of exponentials
-  float limit;            // what a step's sum must not exceed; -1 when a reference asks for the exact path, -2 before the first step
+  float minus_reference[M][2];  // in base-2 units; inf until the row has seen a key
+  float sum[M][2];              // this lane's part of the sum of exponentials
+  float limit;                  // what a step's sum must not exceed; -1 when a reference asks for the exact path, -2 before the first step
 
   // The warp has had a step. The first one has no reference to try, so it takes the true maximum.
   bool started() const { return limit != -2; }
@@ -36,7 +36,7 @@ struct RowState {
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) {
-        reference[m][half] = -ptx::infinity();
+        minus_reference[m][half] = ptx::infinity();
         sum[m][half] = 0;
       }
   }
@@ -46,7 +46,7 @@ struct RowState {
 struct ScaleRaw {
   float scale_log2;
   float scaled(float s) const { return ptx::multiply(s, scale_log2); }
-  float minus(float s, float reference) const { return ptx::fma(s, scale_log2, -reference); }
+  float plus(float s, float minus_reference) const { return ptx::fma(s, scale_log2, minus_reference); }
 };
 struct AlreadyScaled {
   float scaled(float s) const { return s; }
@@ -75,9 +75,9 @@ inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, co
       for (i32 n = 0; n < N; ++n)
 #pragma unroll
         for (i32 i = 0; i < 2; ++i) x = ptx::maximum(x, scale.scaled(s.x[m][n][2 * half + i]));
-      const float old = rows.reference[m][half], raised = ptx::maximum(old, row_maximum(x));
+      const float old = -rows.minus_reference[m][half], raised = ptx::maximum(old, row_maximum(x));
       const float factor = ptx::exp2(ptx::subtract(old, raised == -ptx::infinity() ? 0.f : raised));
-      rows.reference[m][half] = raised;
+      rows.minus_reference[m][half] = -raised;
       largest = ptx::maximum(largest, raised < 0 ? -raised : raised);
       rows.sum[m][half] *= factor;
 #pragma unroll
@@ -94,15 +94,16 @@ struct StepSum {
   float x[M][2];
   // The reference is too old for this step, or asks for the exact path. The row's first step took the true maximum just before.
   bool fails(const RowState<M>& rows, bool first) const {
-    float total = x[0][0] + x[0][1], excess = -ptx::infinity();
+    float total = x[0][0] + x[0][1];
+    bool dominated = false;
 #pragma unroll
     for (i32 m = 1; m < M; ++m) total += x[m][0] + x[m][1];
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
-      for (i32 half = 0; half < 2; ++half)
-        excess = ptx::maximum(excess, ptx::fma(rows.sum[m][half], -dominance, x[m][half]));
-    return !(total <= rows.limit) || (excess > 1 && !first);
+      for (i32 half = 0; half < 2; ++half) dominated |= x[m][half] > ptx::fma(rows.sum[m][half], dominance, 1);
+    const bool overflows = !(total <= rows.limit);
+    return overflows | (dominated & !first);  // no branches: this is on the way to every step's second product
   }
 };
 
@@ -124,7 +125,7 @@ inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const t
                               i32 n, Scale scale) {
   float difference[4];
 #pragma unroll
-  for (i32 i = 0; i < 4; ++i) difference[i] = scale.minus(s.x[m][n][i], rows.reference[m][i / 2]);
+  for (i32 i = 0; i < 4; ++i) difference[i] = scale.plus(s.x[m][n][i], rows.minus_reference[m][i / 2]);
   put_probabilities<T>(p, t, m, n, difference);
 }
 
@@ -138,7 +139,7 @@ inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const
   for (i32 m = 0; m < M; ++m)
 #pragma unroll
     for (i32 half = 0; half < 2; ++half)
-      reference[m][half] = raised && rows.reference[m][half] == -ptx::infinity() ? 0.f : rows.reference[m][half];
+      reference[m][half] = raised && rows.minus_reference[m][half] == ptx::infinity() ? 0.f : -rows.minus_reference[m][half];
 #pragma unroll
   for (i32 n = 0; n < N; ++n)
 #pragma unroll

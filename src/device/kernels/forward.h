@@ -17,19 +17,20 @@ namespace speedlight::kernels {
 template <ForwardConfig C>
 class Forward {
  public:
-  explicit Forward(const ForwardParams& params)
-      : p(params), base(ptx::dynamic_shared()), warp(ptx::broadcast(i32(u32(ptx::thread_index()) / 32), 0)) {}
+  explicit Forward(const ForwardParams& params) : p(params) {}
 
   void run() {
-    const ForwardPlace place =
-        forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
-    const i32 row = place.tile * C.tuning.rows + warp_row();
-    start(place, row);
+    const ForwardPlace place = forward_place(ptx::block_index(), p.shape, p.q_tiles, p.head_group, C.spec.mask == MaskKind::band);
+    const i32 warp = ptx::broadcast(i32(u32(ptx::thread_index()) / 32), 0), row = place.tile * C.tuning.rows + warp_row(warp);
+    base = ptx::dynamic_shared();
+    // Not worked out from `warp`: the compiler would keep both, and D128's loop has no register for that.
+    own_words = base + u32(shared.own) + u32(ptx::broadcast(ptx::thread_index() & ~31, 0) / 2);
+    start(place, warp, row);
     load_queries(place, row);
     rows.clear();
     out.clear();
     ptx::sync_block();
-    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). any() is for the compiler: all lanes agree.
+    // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). Lanes agree: any() says so.
 #pragma unroll 1
     for (i32 entry = 0; ptx::any(entry < own(end_word)); ++entry) {
       const bool whole = ptx::any(entry >= own(whole_from_word) && entry < own(whole_end_word));
@@ -38,7 +39,7 @@ class Forward {
         whole_stage(entry, stage);
       else
         masked_stage(entry, stage);
-      ring.release(entry, lane_index() == 0);
+      ring.release(entry);
     }
     finish();
   }
@@ -55,14 +56,25 @@ class Forward {
   using Probabilities = tile::Operand<N / 2, M>;
 
   // What warps need now and then waits in shared memory: registers are the wall. Words of shared.place, and of each warp in shared.own:
-  enum PlaceWord { k_head_word, k_batch_word, v_head_word, v_batch_word, first_key_word, entries_word, lo_word, hi_word, batch_word, head_word };
+  enum PlaceWord {
+    k_head_word,
+    k_batch_word,
+    v_head_word,
+    v_batch_word,
+    first_key_word,
+    entries_word,
+    lo_word,
+    hi_word,
+    batch_word,
+    head_word
+  };
   enum OwnWord { whole_from_word, whole_end_word, end_word, row_word };
   struct KvPlace {
     i32 k_head, k_batch, v_head, v_batch;
   };
 
   // The ring's first loads, and the words of shared.place and shared.own.
-  void start(const ForwardPlace& place, i32 row) {
+  void start(const ForwardPlace& place, i32 warp, i32 row) {
     const Diagonals visible = C.spec.mask == MaskKind::band ? diagonals(p.shape.seqlen_q, p.shape.seqlen_k, p.window) : Diagonals::all();
     const Stages block = stages(visible.keys(place.tile * C.tuning.rows, C.tuning.rows, p.shape.seqlen_q, p.shape.seqlen_k));
     const i32 first = block.some_from, entries = larger(block.some_end - first, 0);
@@ -100,10 +112,10 @@ class Forward {
     return lane;
   }
   i32 placed(PlaceWord word) const { return i32(ptx::load_shared_32(base + u32(shared.place + 4 * word))); }
-  i32 own(OwnWord word) const { return i32(ptx::load_shared_32(base + u32(shared.own + 4 * word) + u32(16 * warp))); }
+  i32 own(OwnWord word) const { return i32(ptx::load_shared_32(own_words + u32(4 * word))); }
 
   // First row of this warp inside the block's tile.
-  i32 warp_row() const {
+  i32 warp_row(i32 warp) const {
     bool mirrored = false;
     if constexpr (C.tuning.warps == 4) mirrored = p.sm_count > 0 && (ptx::block_index() / u32(p.sm_count) & 1) != 0;
     return (C.spec.mask == MaskKind::band ? dealt_rows(warp, C.tuning.warps, mirrored) : warp) * C.warp_rows();
@@ -129,8 +141,8 @@ class Forward {
   void load_queries(const ForwardPlace& place, i32 row) {
     const i32 lane = lane_index(), first = row + tile::lane_row(lane), last = p.shape.seqlen_q - 1 - first;
     const i64 stride = p.q.row * 2;
-    const char* data = static_cast<const char*>(p.q.data) +
-                       (place.batch * p.q.batch + place.head * p.q.head + first * p.q.row + tile::lane_col(lane)) * 2;
+    const char* data =
+        static_cast<const char*>(p.q.data) + (place.batch * p.q.batch + place.head * p.q.head + first * p.q.row + tile::lane_col(lane)) * 2;
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
@@ -207,7 +219,7 @@ class Forward {
 
   void refill(i32 entry) {
     ring.refill(
-        entry, [this] { return placed(entries_word); }, warp,
+        entry, [this] { return placed(entries_word); }, own_words == base + u32(shared.own) + u32(entry) % C.tuning.warps * 16,
         [this](i32 later, ptx::SharedAddress stage, ptx::SharedAddress barrier) {
           const ptx::Words4 kv = ptx::load_shared_128(base + u32(shared.place));
           load({i32(kv.x[0]), i32(kv.x[1]), i32(kv.x[2]), i32(kv.x[3])}, placed(first_key_word) + later * keys, stage, barrier);
@@ -267,7 +279,7 @@ class Forward {
           for (i32 i = 0; i < 2; ++i) out.x[m][n][2 * half + i] *= factor;
         if (lse != nullptr && lane % 4 == 0 && m * 16 + half * 8 < live)
           ptx::store_global_float(lse + m * 16 + half * 8,
-                                  total == 0 ? -ptx::infinity() : (rows.reference[m][half] + ptx::log2(total)) * 0.693147180559945f);
+                                  total == 0 ? -ptx::infinity() : (ptx::log2(total) - rows.minus_reference[m][half]) * 0.693147180559945f);
       }
     const OutputRows to{static_cast<char*>(p.out.data) + (batch * p.out.batch + head * p.out.head) * (p.out_fp32 ? 4 : 2), p.out.row,
                         p.shape.seqlen_q, p.out_fp32};
@@ -280,7 +292,7 @@ class Forward {
   tile::Accumulator<M, D / 8> out;
   RowState<M> rows;
   ptx::SharedAddress base;
-  i32 warp;
+  ptx::SharedAddress own_words;  // this warp's part of shared.own
 };
 
 // Grid: forward_blocks(shape, q_tiles); C.threads() threads; forward_shared(C).bytes of dynamic shared memory.

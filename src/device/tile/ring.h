@@ -48,8 +48,8 @@ class Ring<Copy::bulk, Stages, StageBytes, Warps> {
 
   // The stage left in the previous step gets the entry that comes Stages after it, as soon as all warps have left it.
   template <class Entries, class Load>
-  void refill(i32 entry, Entries entries, i32 warp, Load load) {
-    if (entry == 0 || warp != i32(u32(entry) % Warps) || !ptx::any(entry - 1 + Stages < entries())) return;
+  void refill(i32 entry, Entries entries, bool my_turn, Load load) {
+    if (entry == 0 || !my_turn || !ptx::any(entry - 1 + Stages < entries())) return;
     if (ptx::elected()) {
       ptx::mbarrier_wait(empty_ + u32(8 * stage_of(entry - 1)), phase_of(entry - 1));
       fill(entry - 1 + Stages, load);
@@ -57,9 +57,9 @@ class Ring<Copy::bulk, Stages, StageBytes, Warps> {
     ptx::sync_warp();
   }
 
-  void release(i32 entry, bool lead) {
+  void release(i32 entry) {
     ptx::sync_warp();  // every lane's reads come before the arrival of one
-    ptx::mbarrier_arrive_if(empty_ + u32(8 * stage_of(entry)), lead);
+    ptx::mbarrier_arrive_if(empty_ + u32(8 * stage_of(entry)), ptx::elected());
   }
 
  private:
@@ -97,13 +97,13 @@ class Ring<Copy::cp_async, Stages, StageBytes, Warps> {
   }
 
   template <class Entries, class Load>
-  void refill(i32 entry, Entries entries, i32, Load load) {
+  void refill(i32 entry, Entries entries, bool, Load load) {
     const i32 next = entry + Stages - 1;
     if (next < entries()) load(next, memory_ + u32(i32(u32(next) % Stages) * StageBytes), 0);
     ptx::cp_async_commit();  // also when empty: wait() counts one group an entry
   }
 
-  void release(i32, bool) {}
+  void release(i32) {}
 
  private:
   ptx::SharedAddress memory_;
