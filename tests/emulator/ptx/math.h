@@ -12,7 +12,11 @@ inline float exp2(float x) {
   return y < 0x1p-126f ? 0.0f : y;  // subnormal results are flushed; NaN stays
 }
 inline float log2(float x) { return __builtin_log2f(x); }
-inline float reciprocal(float x) { return 1.0f / x; }
+// A subnormal operand counts as zero, a subnormal result becomes zero; the sign stays.
+inline float reciprocal(float x) {
+  const float y = 1.0f / (__builtin_fabsf(x) < 0x1p-126f ? __builtin_copysignf(0.0f, x) : x);
+  return __builtin_fabsf(y) < 0x1p-126f ? __builtin_copysignf(0.0f, y) : y;
+}
 inline float fma(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline float multiply(float a, float b) { return a * b; }  // compiled with -ffp-contract=off
 inline float subtract(float a, float b) { return a - b; }
