@@ -7,6 +7,7 @@
 #include "config/backward_shared.h"
 #include "ptx/barrier.h"
 #include "ptx/global.h"
+#include "ptx/warp.h"
 #include "tile/copy.h"
 #include "tile/copy_near_rows.h"
 #include "tile/shared_product.h"
@@ -17,6 +18,7 @@ template <BackwardConfig C>
 struct BackwardGeometry {
   static_assert(C.valid());
   static constexpr DType dtype = C.spec.dtype;
+  static constexpr bool masked = C.spec.mask == MaskKind::band;
   static constexpr i32 dim = C.spec.head_dim, keys = C.tuning.keys, rows = C.tuning.rows, warp_keys = C.warp_keys();
   static constexpr i32 key_blocks = warp_keys / 16;  // 16-key blocks of a warp
   static constexpr i32 dim_blocks = dim / 16, row_blocks = rows / 16;
@@ -34,27 +36,37 @@ struct BackwardContext {
 
   const BackwardParams& params;
   const ptx::SharedAddress shared = ptx::dynamic_shared();
-  const i32 thread = ptx::thread_index(), warp = thread / 32, lane = thread % 32;
+  const i32 thread = ptx::thread_index(), warp = ptx::broadcast(thread / 32, 0), lane = thread % 32;
   const BackwardBlock block = backward_block(ptx::block_index(), params.shape, params.k_tiles);
   const i32 first_key = block.key_tile * G::keys;
   const i32 warp_first_key = warp % C.kv_warps() * G::warp_keys;  // within the block's keys
   const Diagonals visible =
-      C.spec.mask == MaskKind::none ? diagonals(0, 0, Window{}) : diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window);
+      G::masked ? diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window) : diagonals(0, 0, Window{});
 
   QueryWalk walk() const {
     const auto& s = params.shape;
     const i32 group = s.heads_q / s.heads_kv;
-    const Window window = C.spec.mask == MaskKind::none ? Window{} : params.window;
+    const Window window = G::masked ? params.window : Window{};
     return query_walk(row_tiles(first_key, i64(first_key) + G::keys, s.seqlen_q, s.seqlen_k, window, G::rows), block.head_kv * group,
                       group);
   }
 
-  // All pairs of the block's keys and the tile's rows are visible: no mask is needed.
+  // No pair of the block's keys and the tile's rows needs a mask; without a mask that includes keys that do not exist (probability_bound).
   bool unmasked(i32 tile) const {
+    if constexpr (!G::masked) return true;
     return first_key + G::keys <= params.shape.seqlen_k && visible.cover(first_key, G::keys, tile * G::rows, G::rows);
   }
-  // No pair of this warp's keys is.
+  // No probability of this lane's keys (16-key block m, upper or lower half) is above it: 0 for keys that do not exist.
+  void probability_bound(float (&bound)[G::key_blocks][2]) const {
+    const i32 left = params.shape.seqlen_k - first_key - warp_first_key - tile::lane_row(lane);
+#pragma unroll
+    for (i32 m = 0; m < G::key_blocks; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) bound[m][half] = m * 16 + half * 8 < left ? 1.0f : 0.0f;
+  }
+  // No pair of this warp's keys is visible, so that the warp has nothing to do.
   bool warp_sees_nothing(i32 tile) const {
+    if constexpr (!G::masked) return false;
     const i32 key = first_key + warp_first_key;
     return key >= params.shape.seqlen_k || !visible.touch(key, G::warp_keys, tile * G::rows, G::rows);
   }
@@ -99,8 +111,9 @@ struct BackwardContext {
   }
 
   // dQ of one tile: dS K, summed over the block's keys and added to the accumulator. `ds` is dS^T of that tile; its rows of keys that no row
-  // of the tile sees may not have been written when it is `masked`.
-  void add_dq(const QueryWalk& w, ptx::SharedAddress ds, bool masked) const {
+  // of the tile sees may not have been written, which Masked allows for.
+  template <bool Masked>
+  void add_dq(const QueryWalk& w, ptx::SharedAddress ds) const {
     constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
     const i32 dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
     const i32 column = warp_n * (N / 2);  // in blocks of 16
@@ -113,7 +126,7 @@ struct BackwardContext {
       tile::multiply_left_transposed<G::dtype, G::rows, typename G::KeyTile>(dq, a + u32(key_block * 16 * G::PairTile::row_bytes),
                                                                              b + u32(key_block * 16 * 128));
     };
-    if (!masked) {
+    if constexpr (!Masked) {
 #pragma unroll
       for (i32 k = 0; k < G::keys / 16; ++k) multiply(k);
     } else {

@@ -4,33 +4,27 @@
 
 namespace speedlight::kernels {
 
-// Which pairs of a warp's keys and a tile's rows are visible, at this lane's places of the fragments.
+// Which pairs of a warp's keys and a tile's rows are visible, at this lane's places of the fragments. Keys that do not exist count as others:
+// their K and V are zeros, and exponentiate makes their P zero.
 template <BackwardConfig C>
 struct PairMask {
   using G = BackwardGeometry<C>;
 
   // `first_row`: the row of column 0.
   PairMask(const BackwardContext<C>& context, i32 first_row) {
-    const i32 key = context.first_key + context.warp_first_key + tile::lane_row(context.lane);
-    const i32 difference = key - (first_row + tile::lane_col(context.lane));
+    const i32 difference =
+        context.first_key + context.warp_first_key + tile::lane_row(context.lane) - (first_row + tile::lane_col(context.lane));
     above_lo = difference - context.visible.lo;
-#pragma unroll
-    for (i32 m = 0; m < G::key_blocks; ++m)
-#pragma unroll
-      for (i32 half = 0; half < 2; ++half)
-        below_hi[m][half] = key + m * 16 + half * 8 < context.params.shape.seqlen_k ? context.visible.hi - difference : never;
+    below_hi = context.visible.hi - difference;
   }
 
   bool sees(i32 m, i32 n, i32 x) const {
     const i32 step = m * 16 + (x >> 1) * 8 - n * 8 - (x & 1);  // key - row, relative to this lane's first place
-    if constexpr (C.spec.mask == MaskKind::none) return below_hi[m][x >> 1] != never;
-    return above_lo >= -step && below_hi[m][x >> 1] >= step;
+    return above_lo >= -step && below_hi >= step;
   }
 
  private:
-  static constexpr i32 never = -(i32(1) << 30) - (i32(1) << 20);
-  i32 above_lo;
-  i32 below_hi[G::key_blocks][2];
+  i32 above_lo, below_hi;
 };
 
 // dP^T starts as dLSE - delta of its row, so that the product leaves dP - delta + dLSE.
@@ -47,16 +41,22 @@ inline void start_from_row_delta(tile::Accumulator<M, N>& dp, ptx::SharedAddress
   }
 }
 
-// S^T becomes P^T. The clamp keeps gradients finite where a huge logit and its LSE were rounded apart.
-template <i32 M, i32 N>
-inline void exponentiate(tile::Accumulator<M, N>& s, float scale_log2, ptx::SharedAddress row_lse2, i32 lane) {
+// S^T becomes P^T. The bound of 1 keeps gradients finite where a huge logit and its LSE were rounded apart. WholeKeys: all of the block's keys
+// exist.
+template <bool WholeKeys, BackwardConfig C, i32 M, i32 N>
+inline void exponentiate(tile::Accumulator<M, N>& s, const BackwardContext<C>& context, ptx::SharedAddress row_lse2) {
+  float bound[M][2];
+  if constexpr (!WholeKeys) context.probability_bound(bound);
 #pragma unroll
   for (i32 n = 0; n < N; ++n) {
-    const ptx::Floats2 lse = ptx::load_shared_float2(row_lse2 + u32((n * 8 + tile::lane_col(lane)) * 4));
+    const ptx::Floats2 lse = ptx::load_shared_float2(row_lse2 + u32((n * 8 + tile::lane_col(context.lane)) * 4));
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
-      for (i32 x = 0; x < 4; ++x) s.x[m][n][x] = ptx::minimum(ptx::exp2(ptx::fma(s.x[m][n][x], scale_log2, x & 1 ? -lse.y : -lse.x)), 1.0f);
+      for (i32 x = 0; x < 4; ++x) {
+        const float difference = ptx::fma(s.x[m][n][x], context.params.scale_log2, x & 1 ? -lse.y : -lse.x);
+        s.x[m][n][x] = ptx::minimum(ptx::exp2(difference), WholeKeys ? 1.0f : bound[m][x >> 1]);
+      }
   }
 }
 

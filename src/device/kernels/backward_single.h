@@ -24,7 +24,7 @@ class SingleBackward {
       if (at_.unmasked(walk.tile))
         step<false>(walk, ahead, stage);
       else
-        step<true>(walk, ahead, stage);
+        step<G::masked>(walk, ahead, stage);
       walk = ahead;
     }
     ptx::cp_async_wait<0>();
@@ -77,7 +77,7 @@ class SingleBackward {
       load_dout(ahead, 0);
       ptx::cp_async_commit();
     }
-    if (at_.params.dq_accumulator != nullptr) at_.add_dq(walk, at_.shared + u32(G::shared.ds), Masked);
+    if (at_.params.dq_accumulator != nullptr) at_.template add_dq<Masked>(walk, at_.shared + u32(G::shared.ds));
   }
 
   template <bool Masked>
@@ -110,7 +110,7 @@ class SingleBackward {
           dp, LaneAddress{at_.shared + u32(G::shared.v), k.lane}, LaneAddress{dout, across});
 
     tile::Operand<N / 2, G::key_blocks> p, ds;
-    exponentiate(s, at_.params.scale_log2, stats, at_.lane);
+    exponentiate<G::masked && !Masked>(s, at_, stats);
     if constexpr (Masked) {
       const PairMask<C> mask(at_, walk.tile * G::rows + c * chunk_rows);
       erase_invisible(s, mask);

@@ -73,24 +73,25 @@ class SplitBackward {
     pipe_.template load<true>(walk, 0);
     ptx::cp_async_commit();
     QueryWalk behind = walk;
-    bool first = true;
+    bool first = true, plain_behind = false;
     i32 stage = 0;
     for (; !walk.done(); stage ^= 1) {
       const QueryWalk ahead = walk.next();
       pipe_.template advance<true>(ahead, stage);
-      if (pipe_.at.unmasked(walk.tile))
+      const bool plain = pipe_.at.unmasked(walk.tile) && pipe_.at.params.dq_accumulator != nullptr;
+      if (plain && plain_behind) {  // without a branch, so that the products of both tiles are scheduled together
         scores<false>(walk, stage, dv);
-      else if (!pipe_.at.warp_sees_nothing(walk.tile))
-        scores<true>(walk, stage, dv);
-      if (!first && pipe_.at.params.dq_accumulator != nullptr)
-        pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1), !pipe_.at.unmasked(behind.tile));
-      first = false;
+        pipe_.at.template add_dq<false>(behind, pipe_.ds_tile(stage ^ 1));
+      } else {
+        if (!pipe_.at.warp_sees_nothing(walk.tile)) scores<G::masked>(walk, stage, dv);
+        if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1));
+      }
+      first = false, plain_behind = plain;
       behind = walk;
       walk = ahead;
     }
     ptx::sync_block();  // the last dS
-    if (!first && pipe_.at.params.dq_accumulator != nullptr)
-      pipe_.at.add_dq(behind, pipe_.ds_tile(stage ^ 1), !pipe_.at.unmasked(behind.tile));
+    if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1));
     ptx::sync_block();  // all of the shared memory is free
   }
 
@@ -105,7 +106,7 @@ class SplitBackward {
       if (pipe_.at.unmasked(walk.tile))
         score_gradients<false>(walk, stage, v, dk);
       else if (!pipe_.at.warp_sees_nothing(walk.tile))
-        score_gradients<true>(walk, stage, v, dk);
+        score_gradients<G::masked>(walk, stage, v, dk);
       walk = ahead;
     }
     ptx::sync_block();
@@ -117,12 +118,12 @@ class SplitBackward {
   void scores(const QueryWalk& walk, i32 stage, Gradient& dv) {
     using namespace tile;
     const auto& at = pipe_.at;
-    const LaneAddress k{at.shared + u32(G::shared.k), u32(at.warp_first_key * 128) + lane_offset<Walk::down>(at.lane)};
+    const ptx::SharedAddress k = at.shared + u32(G::shared.k + at.warp_first_key * 128) + lane_offset<Walk::down>(at.lane);
     Fragments s;
     s.clear();
     multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(
-        s, k, LaneAddress{pipe_.q_tile(stage), lane_offset<Walk::across>(at.lane)});
-    exponentiate(s, at.params.scale_log2, pipe_.row_stats(stage), at.lane);
+        s, k, pipe_.q_tile(stage) + lane_offset<Walk::across>(at.lane));
+    exponentiate<G::masked && !Masked>(s, at, pipe_.row_stats(stage));
     if constexpr (Masked) erase_invisible(s, PairMask<C>(at, walk.tile * G::rows));
     tile::Operand<N / 2, G::key_blocks> p;
     to_operand<G::dtype>(p, s);
@@ -134,7 +135,7 @@ class SplitBackward {
         ptx::store_shared_128(pipe_.p_fragments() + u32((m * (N / 2) + k16) * 512), {w[0], w[1], w[2], w[3]});
       }
     ptx::arrive_named(pipe_.pair_barrier(), 64);
-    multiply<G::dtype, typename G::RowTile>(dv, p, LaneAddress{pipe_.dout_tile(stage), lane_offset<Walk::down>(at.lane)});
+    multiply<G::dtype, typename G::RowTile>(dv, p, pipe_.dout_tile(stage) + lane_offset<Walk::down>(at.lane));
   }
 
   // dP, dS and dK of one tile; leaves dS for the dQ product.
@@ -144,7 +145,7 @@ class SplitBackward {
     const auto& at = pipe_.at;
     Fragments dp;
     start_from_row_delta(dp, pipe_.row_stats(stage) + G::rows * 4, at.lane);
-    multiply_transposed<G::dtype, typename G::RowTile>(dp, v, LaneAddress{pipe_.dout_tile(stage), lane_offset<Walk::across>(at.lane)});
+    multiply_transposed<G::dtype, typename G::RowTile>(dp, v, pipe_.dout_tile(stage) + lane_offset<Walk::across>(at.lane));
     if constexpr (Masked) erase_invisible(dp, PairMask<C>(at, walk.tile * G::rows));
     ptx::sync_named(pipe_.pair_barrier(), 64);  // P has arrived
     const ptx::SharedAddress pairs =
@@ -163,7 +164,7 @@ class SplitBackward {
         }
         G::PairWriter::write(pairs, m, k16, ds.x[k16][m]);
       }
-    multiply<G::dtype, typename G::RowTile>(dk, ds, LaneAddress{pipe_.q_tile(stage), lane_offset<Walk::down>(at.lane)});
+    multiply<G::dtype, typename G::RowTile>(dk, ds, pipe_.q_tile(stage) + lane_offset<Walk::down>(at.lane));
   }
 
   SplitPipeline<C> pipe_;

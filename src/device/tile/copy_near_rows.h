@@ -23,11 +23,11 @@ inline void copy_near_rows(ptx::SharedAddress to, const char* data, i64 row_stri
     return;
   }
   const u32 stride = u32(row_stride) * 2;  // bytes
-  u32 offset = u32(row) * stride + u32(chunk * 16);
+  const char* from = data + (u32(row) * stride + u32(chunk * 16));
 #pragma unroll
   for (i32 i = 0; i < Tile::rows / rows_at_once; ++i) {
-    ptx::cp_async_16(first + u32(i * rows_at_once * 128), data + offset, row + i * rows_at_once < rows);
-    offset += rows_at_once * stride;
+    ptx::cp_async_16(first + u32(i * rows_at_once * 128), from, row + i * rows_at_once < rows);
+    from += rows_at_once * stride;
   }
 }
 
