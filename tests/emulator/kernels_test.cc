@@ -21,6 +21,7 @@ struct Shape {
   enum Layout { dense, heads_first, padded, misaligned, broadcast } layout = dense;
   bool fp32 = false, dlse = false, outliers = false;
   float scale = 1;   // times 1 / sqrt(head_dim)
+  float shift = 0;   // moves all logits by 16 * shift * scale
 };
 
 // Around the edges of tiles of `rows` queries and `keys` keys; `deep` keys run a ring around. A band kernel gets causal problems and windows.
@@ -36,6 +37,7 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"more keys than queries", 1, 4, 2, rows / 2 + 1, 2 * keys + 17, mask, Shape::padded, false, false, true, 2},
       {"window", 1, 1, 1, rows + 9, deep * keys - 7, window, Shape::dense, true},
       {"window at the edge of tiles", 1, 1, 1, rows + 48, rows + 48, edge, Shape::dense, false, true},
+      {"logits far below 0", 1, 1, 1, rows - 3, keys + 11, mask, Shape::dense, false, false, false, 1, -100},
       {"misaligned", 2, 2, 1, 33, keys + 1, mask, Shape::misaligned, false, true, true},
       {"broadcast, negative scale", 2, 2, 2, 40, keys - 1, mask, Shape::broadcast, false, false, false, -0.5f},
       {"no keys", 1, 1, 1, 5, 0, mask},
@@ -73,6 +75,7 @@ cli::Case make_case(const Shape& s, DType dtype, i64 dim) {
   p.has_dlse = s.dlse;
   c.seed = u64(s.seqlen_q * 1000 + s.seqlen_k);
   c.outlier = s.outliers ? 30 : 1;
+  c.shift = s.shift;
   return c;
 }
 
