@@ -15,12 +15,12 @@ function(speedlight_test_program name sources)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR})
   target_link_libraries(${name} PRIVATE ${ARGN} speedlight_fmt nlohmann_json::nlohmann_json GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE SPEEDLIGHT_SOURCE_DIR="${CMAKE_SOURCE_DIR}" SPEEDLIGHT_BUILD_DIR="${CMAKE_BINARY_DIR}")
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." PROPERTIES TIMEOUT 300
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${name}." PROPERTIES TIMEOUT 600
                        ENVIRONMENT "SPEEDLIGHT_CACHE_DIR=${CMAKE_BINARY_DIR}/test-cache")
 endfunction()
 
 foreach(room problem plan store gpu cpu kernels)
-  speedlight_tests(${room} speedlight_core)
+  speedlight_tests(${room} speedlight_core Eigen3::Eigen)
 endforeach()
 include(${CMAKE_SOURCE_DIR}/tests/gpu/fake/fake.cmake OPTIONAL)
 
