@@ -1,4 +1,6 @@
 // Registered global memory: which bytes are elements, which were written.
+#include <bit>
+#include <cmath>
 #include <algorithm>
 #include <cstring>
 #include <map>
@@ -18,10 +20,12 @@ struct GlobalEpoch {
   u32 launch = 0, block = 0, time = 0;  // launch 0: none
   u16 thread = 0;
   bool ordered_before(const Thread& t) const {
-    return launch != machine->number || (block == t.block && t.clock.seen[thread] >= time);
+    if (launch != machine->number) return true;
+    if (block == t.block) return t.clock.seen[thread] >= time;
+    return block != several && t.clock.others && t.clock.others->have_seen(block, thread, time);
   }
   void set(const Thread& t) {
-    const bool other_block = launch == machine->number && block != t.block;
+    const bool other_block = launch == machine->number && block != t.block && !ordered_before(t);
     *this = {machine->number, other_block ? several : t.block, t.clock.seen[t.thread], u16(t.thread)};
   }
 };
@@ -185,6 +189,13 @@ void plain_access(const void* p, u32 bytes, const char* what) {
       fault(std::string(what) + " of " + std::to_string(bytes) + " bytes of " + place(i->second, at) + " by plain C++: kernels touch global memory through ptx/ alone");
 }
 
+void check_flag(const u32* p) {
+  Tensor* t;
+  const u8* flags = check(p, 4, "flag", &t);
+  if (t->access == Access::input) fault("flag at " + place(*t, reinterpret_cast<std::uintptr_t>(p)) + ", an input");
+  if (!(flags[0] & written)) fault("flag at " + place(*t, reinterpret_cast<std::uintptr_t>(p)) + ", which nothing wrote");
+}
+
 const void* global_read(const void* p, u32 bytes) { return read(p, bytes, Use::read); }
 
 void global_load(const void* from, void* to, u32 bytes) {
@@ -197,19 +208,30 @@ void global_store(void* to, const void* from, u32 bytes) {
   trace(self().site, reinterpret_cast<u64>(to), bytes, false);
   std::memcpy(write(to, bytes, Use::write), from, bytes);
 }
+namespace {
+
+// red.add.f32: subnormal operands and results become zeros of their sign, and there is one NaN.
+float add_flushed(float a, float b) {
+  const auto flush = [](float x) { return std::fabs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; };
+  const float sum = flush(flush(a) + flush(b));
+  return sum == sum ? sum : std::bit_cast<float>(0x7fffffffu);
+}
+
+}  // namespace
+
 void global_add(float* to, const float* values, u32 count) {
   SPEEDLIGHT_EMULATOR_SITE();
   trace(self().site, reinterpret_cast<u64>(to), count * 4, false);
   read(to, count * 4, Use::add);
   write(to, count * 4, Use::add);
-  for (u32 i = 0; i < count; ++i) to[i] += values[i];
+  for (u32 i = 0; i < count; ++i) to[i] = add_flushed(to[i], values[i]);
 }
 void global_add(double* to, double value) {
   SPEEDLIGHT_EMULATOR_SITE();
   trace(self().site, reinterpret_cast<u64>(to), 8, false);
   read(to, 8, Use::add);
   write(to, 8, Use::add);
-  *to += value;
+  if (*to == *to) *to = value == value ? *to + value : value;  // a NaN stays as it is, a signalling one too
 }
 
 }  // namespace speedlight::emulator

@@ -22,6 +22,11 @@ void global_store(void* to, const void* from, u32 bytes);
 void global_add(float* to, const float* values, u32 count);
 void global_add(double* to, double value);
 
+u32 flag_load(const u32* p);
+u32 flag_add(u32* p, u32 value);
+void flag_wait(const u32* p, u32 value);
+void fence_device();
+
 void mma(bool bf16, float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1);
 void ldmatrix(u32 (&r)[4], u32 row, bool transposed);
 void stmatrix(u32 row, const u32 (&r)[4]);

@@ -18,7 +18,7 @@ struct Warp;
 enum class Operation : u8 { none, mma, ldmatrix, ldmatrix_transposed, stmatrix, shuffle_xor, broadcast, any, sync_warp };
 
 // Why a thread does not run.
-enum class Wait : u8 { nothing, collective, block_barrier, named_barrier, mbarrier, finished };
+enum class Wait : u8 { nothing, collective, block_barrier, named_barrier, mbarrier, flag, finished };
 
 // A copy that has been issued and has not landed yet.
 struct AsyncCopy {
@@ -43,6 +43,7 @@ struct Thread : Identity {
   u32 wait_parity = 0;
   const void* site = nullptr;         // the code address of its last machine operation
   Clock clock;
+  Others loaded, released;            // by flags loaded since the last fence; as of the last fence, for flags to hand on
   std::vector<Traced> traced;         // since the warp last met
   std::vector<AsyncCopy> open;        // cp.async not committed yet
   std::deque<std::vector<AsyncCopy>> groups;  // committed, oldest first
@@ -106,6 +107,12 @@ struct Block {
   std::deque<BulkCopy> bulk;        // not landed
 };
 
+// A word of global memory that blocks wait on: what its value says has happened.
+struct Flag {
+  Others released;
+  std::vector<Thread*> waiting;
+};
+
 struct Launch {
   Config config;
   u32 number = 0;                   // of the launch, from 1
@@ -117,6 +124,7 @@ struct Launch {
   std::vector<Block> resident;
   std::vector<u32> order;           // of blocks
   u32 next = 0;                     // in `order`
+  std::map<const u32*, Flag> flags;
   std::mt19937_64 random;
   Fiber main;
   Thread* current = nullptr;        // null: the scheduler runs
@@ -159,6 +167,7 @@ void complete_transaction(MBarrier& barrier, u32 bytes);
 
 // global_memory.cc: a load of registered memory, checked
 const void* global_read(const void* p, u32 bytes);
+void check_flag(const u32* p);                // a word that may be added to and has been written
 bool near_registered(const void* p);          // between the lowest and the highest registered byte
 void plain_access(const void* p, u32 bytes, const char* what);  // faults if p lies in a registered tensor
 

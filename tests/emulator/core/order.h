@@ -1,5 +1,7 @@
 // What is ordered before what: a vector clock a thread, a component a thread and a component an mbarrier (for the bulk copies that it counts).
 #pragma once
+#include <map>
+#include <memory>
 #include <vector>
 
 #include "base/types.h"
@@ -8,9 +10,19 @@ namespace speedlight::emulator {
 
 constexpr i32 max_mbarriers = 64;
 
+// What has been seen of the threads of other blocks of the launch: a list of times by block, never changed but replaced.
+struct Others {
+  std::map<u32, std::shared_ptr<const std::vector<u32>>> blocks;
+  void join(const Others& other);
+  void add(u32 block, const std::vector<u32>& seen);
+  bool have_seen(u32 block, u32 thread, u32 time) const;
+};
+
 // `seen` orders everything; `fenced` only what a proxy fence has put before later bulk copies. fenced <= seen.
 struct Clock {
   std::vector<u32> seen, fenced;
+  std::shared_ptr<const Others> others;  // null: nothing
+  void join_others(const std::shared_ptr<const Others>& other);
   void reset(i32 components);
   void join(const Clock& other);
   void fence() { fenced = seen; }

@@ -90,6 +90,7 @@ std::string describe(const Thread& t) {
     case Wait::collective: return "waits for other lanes in a warp operation";
     case Wait::block_barrier: return "waits at the block barrier";
     case Wait::named_barrier: return "waits at named barrier " + std::to_string(t.wait_on);
+    case Wait::flag: return "waits for a flag in global memory";
     case Wait::mbarrier:
       return "waits for mbarrier at byte " + std::to_string(t.wait_on - shared_base) + ", parity " + std::to_string(t.wait_parity);
   }

@@ -1,0 +1,47 @@
+// Flags in global memory, the only order between blocks of a launch: a relaxed load acquires at the next fence of its thread, a relaxed add
+// releases what its thread's last fence covers, a wait acquires at once.
+#include "core/machine.h"
+
+namespace speedlight::emulator {
+
+u32 flag_load(const u32* p) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  check_flag(p);
+  self().loaded.join(machine->flags[p].released);
+  return *p;
+}
+
+void fence_device() {
+  SPEEDLIGHT_EMULATOR_SITE();
+  Thread& t = self();
+  t.clock.join_others(std::make_shared<const Others>(t.loaded));
+  t.loaded = {};
+  if (t.clock.others) t.released = *t.clock.others;
+  t.released.add(t.block, t.clock.seen);
+  ++t.clock.seen[t.thread];
+}
+
+u32 flag_add(u32* p, u32 value) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  check_flag(p);
+  Flag& flag = machine->flags[p];
+  flag.released.join(self().released);
+  for (Thread* t : flag.waiting) wake(*t);
+  flag.waiting.clear();
+  const u32 old = *p;
+  *p += value;
+  return old;
+}
+
+void flag_wait(const u32* p, u32 value) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  check_flag(p);
+  while (*p != value) {
+    machine->flags[p].waiting.push_back(&self());
+    block_on(Wait::flag);
+  }
+  self().clock.join_others(std::make_shared<const Others>(machine->flags[p].released));
+  preemption_point();
+}
+
+}  // namespace speedlight::emulator
