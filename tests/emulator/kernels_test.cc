@@ -37,7 +37,10 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"more keys than queries", 1, 4, 2, rows / 2 + 1, 2 * keys + 17, mask, Shape::padded, false, false, true, 2},
       {"window", 1, 1, 1, rows + 9, deep * keys - 7, window, Shape::dense, true},
       {"window at the edge of tiles", 1, 1, 1, rows + 48, rows + 48, edge, Shape::dense, false, true},
-      {"logits far below 0", 1, 1, 1, rows - 3, keys + 11, mask, Shape::dense, false, false, false, 1, -100},
+      {"diagonal just inside a tile", 1, 1, 1, 200, 262, mask},
+      {"left edge just inside a tile", 1, 1, 1, 200, 262, band ? Window{60, Window::unlimited} : Window{}},
+      {"one key a row", 1, 1, 1, rows + 1, rows + 1, band ? Window{0, 0} : Window{}},
+      {"logits far below 0", 1, 1, 1, rows - 3, 2 * keys - 1, mask, Shape::dense, false, false, false, 1, -100},
       {"misaligned", 2, 2, 1, 33, keys + 1, mask, Shape::misaligned, false, true, true},
       {"broadcast, negative scale", 2, 2, 2, 40, keys - 1, mask, Shape::broadcast, false, false, false, -0.5f},
       {"no keys", 1, 1, 1, 5, 0, mask},
@@ -145,7 +148,7 @@ TEST_P(Kernels, match_float64) {
     }
   };
   if (const auto* f = std::get_if<ForwardConfig>(&config))
-    run(f->spec, f->tuning.rows, f->tuning.keys, f->tuning.stages + 2, [&](const Problem& p) { return plan_forward(p, card, &f->tuning); });
+    run(f->spec, f->tuning.rows, f->tuning.keys, 2 * f->tuning.stages + 1, [&](const Problem& p) { return plan_forward(p, card, &f->tuning); });
   if (const auto* b = std::get_if<BackwardConfig>(&config))
     run(b->spec, b->tuning.rows, b->tuning.keys, 2, [&](const Problem& p) { return plan_backward(p, card, &b->tuning); });
 }

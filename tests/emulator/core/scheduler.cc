@@ -38,16 +38,22 @@ void leave() {
   }
 }
 
+struct Abandon {};  // unwinds the faulting thread up to its entry, so that what the report was made of is freed
+
 void thread_entry(boost::context::detail::transfer_t transfer) {
   fiber_started(transfer);
   try {
-    machine->call(machine->kernel);
-  } catch (const std::exception& e) {
-    fault(std::string("the kernel threw: ") + e.what());
+    try {
+      machine->call(machine->kernel);
+    } catch (const std::exception& e) {
+      fault(std::string("the kernel threw: ") + e.what());
+    }
+    check_copies_at_end();
+    --self().warp->block->threads_left;
+    block_on(Wait::finished);
+  } catch (const Abandon&) {
+    go_to(self().fiber, nullptr);
   }
-  check_copies_at_end();
-  --self().warp->block->threads_left;
-  block_on(Wait::finished);
   __builtin_unreachable();
 }
 
@@ -185,7 +191,7 @@ void preemption_point() {
 void throw_or_leave(const std::string& report) {
   machine->fault = report;
   if (!machine->current) throw Fault(report);
-  go_to(self().fiber, nullptr);
+  throw Abandon{};
 }
 
 Counts launch_raw(const Config& config, u32 grid, i32 threads, i32 shared_bytes, void (*call)(const void*), const void* kernel) {
