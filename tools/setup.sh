@@ -48,6 +48,7 @@ unpack_wheels() {
     fail "pip could not download the wheels in cmake/wheels.txt"
   local wheel
   for wheel in .deps/new/*.whl; do python3 -m zipfile -e "$wheel" .deps/; done
+  chmod +x .deps/nvidia/cu13/bin/nvdisasm  # zipfile drops modes
   rm -rf .deps/new
   cp cmake/wheels.txt "$stamp"  # last: it marks the folder as complete
 }
