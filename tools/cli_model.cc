@@ -14,8 +14,8 @@ namespace speedlight::cli {
 namespace {
 
 struct ModelOptions {
-  std::string card, config, measured;
-  bool rows = false, json = false;
+  std::string card, config, measured, check;
+  bool rows = false, shares = false, json = false;
 };
 
 struct Cell {
@@ -183,9 +183,55 @@ int model_measured(const ModelOptions& o) {
   return 0;
 }
 
+// "card pass D S mask" to the shares of the tensor peak in the inner loop and of the whole pass, of the planned rows.
+std::map<std::string, std::pair<double, double>> shares_of(const ModelOptions& o) {
+  std::map<std::string, std::pair<double, double>> shares;
+  for (const DeviceFacts& card : cards_of(o))
+    for (const Cell& c : matrix()) {
+      const model::Prediction p = predict_cell(c, card);
+      shares[fmt::format("{} {}", card.name, name_of(c))] = {p.inner_share, p.whole_share};
+    }
+  return shares;
+}
+
+int model_shares(const ModelOptions& o) {
+  for (const auto& [cell, share] : shares_of(o)) fmt::print("{} {:.4f} {:.4f}\n", cell, share.first, share.second);
+  return 0;
+}
+
+// Against a file that --shares wrote: 1 where a share is off by more than 1 % of itself.
+int model_check(const ModelOptions& o) {
+  std::ifstream file(o.check);
+  if (!file) throw Error(Status::invalid_argument, fmt::format("--check {}: cannot be read", o.check));
+  const auto shares = shares_of(o);
+  size_t known = 0;
+  bool same = true;
+  for (std::string line; std::getline(file, line);) {
+    const auto found = std::ranges::find_if(shares, [&](const auto& share) { return line.starts_with(share.first + " "); });
+    if (found == shares.end()) continue;
+    ++known;
+    std::istringstream numbers(line.substr(found->first.size()));
+    double inner = 0, whole = 0;
+    numbers >> inner >> whole;
+    const auto [inner_now, whole_now] = found->second;
+    if (std::abs(inner_now - inner) <= 0.01 * inner && std::abs(whole_now - whole) <= 0.01 * whole) continue;
+    same = false;
+    fmt::print("{}: inner {:.4f}, was {:.4f}; whole {:.4f}, was {:.4f}\n", found->first, inner_now, inner, whole_now, whole);
+  }
+  if (known != shares.size()) same = false, fmt::print("{} of {} cells are in {}\n", known, shares.size(), o.check);
+  fmt::print("{}\n", same ? "modelled shares as before" : "modelled shares changed; where that was meant, write them anew with `speedlight model --shares`");
+  return same ? 0 : 1;
+}
+
 int model_command(const ModelOptions& o) {
-  if (o.rows + !o.config.empty() + !o.measured.empty() > 1) throw Error(Status::invalid_argument, "model: give at most one of --rows, --config, --measured");
-  return o.rows ? model_rows(o) : !o.config.empty() ? model_config(o) : !o.measured.empty() ? model_measured(o) : model_matrix(o);
+  if (o.rows + o.shares + !o.check.empty() + !o.config.empty() + !o.measured.empty() > 1)
+    throw Error(Status::invalid_argument, "model: give at most one of --rows, --shares, --check, --config, --measured");
+  if (o.json && (o.shares || !o.check.empty())) throw Error(Status::invalid_argument, "model: --shares and --check print text only");
+  if (o.rows) return model_rows(o);
+  if (o.shares) return model_shares(o);
+  if (!o.check.empty()) return model_check(o);
+  if (!o.config.empty()) return model_config(o);
+  return o.measured.empty() ? model_matrix(o) : model_measured(o);
 }
 
 }  // namespace
@@ -197,6 +243,8 @@ Run add_model(CLI::App& app) {
   command->add_flag("--rows", options->rows, "every row of the tuned table for each cell");
   command->add_option("--config", options->config, "only what one kernel's loops hold, as JSON");
   command->add_option("--measured", options->measured, "compare with measured times: a file of 'head_dim seqlen full|causal forward|backward ms config' (default card: h200)");
+  command->add_flag("--shares", options->shares, "only the shares of the tensor peak, as tests/model/shares.txt holds them");
+  command->add_option("--check", options->check, "compare with such a file; exit status 1 where a share differs by more than 1 %");
   command->add_flag("--json", options->json, "print JSON");
   return [=] { return model_command(*options); };
 }
