@@ -194,6 +194,7 @@ std::vector<Group> make_groups(u64 seed) {
   groups.push_back(words("shuffle", in, 1, 64, 0, 64 * 4, 64 * 28 * 4));
   groups.push_back(vote_group(in));
   groups.push_back(words("shared", in, 1, 64, 64 * 32, 64 * 8, 64 * 14 * 4));
+  groups.push_back(words("flags", in, 16, 32, 0, 16 * 2, 16 * 12));
   groups.push_back(words("global", in, 2, 64, 0, 2 * 64 * 12, 2 * 64 * 48));
   groups.push_back(cp_async_group("cp_async", in));
   groups.push_back(matrix_group(in));

@@ -26,7 +26,7 @@ struct Arguments {
 #define SPEEDLIGHT_CONFORMANCE_KERNELS(X)                                                                                           \
   X(identity) X(exp2) X(log2) X(reciprocal) X(fma) X(multiply) X(subtract) X(maximum) X(minimum) X(exp_double) X(log_double)        \
   X(bits) X(shift_left) X(pack_bf16) X(pack_fp16) X(unpack_bf16) X(unpack_fp16) X(shuffle) X(vote) X(shared) X(global)              \
-  X(add_float) X(add_float4) X(add_double) X(cp_async) X(cp_async_invalid) X(matrix) X(mma_bf16) X(mma_fp16) X(barriers) X(mbarriers) X(bulk)
+  X(add_float) X(add_float4) X(add_double) X(flags) X(cp_async) X(cp_async_invalid) X(matrix) X(mma_bf16) X(mma_fp16) X(barriers) X(mbarriers) X(bulk)
 // clang-format on
 
 inline i64 item(i32 threads) { return i64(ptx::block_index()) * threads + ptx::thread_index(); }
@@ -184,6 +184,19 @@ inline void add_double(const Arguments& a) {
   double* to = reinterpret_cast<double*>(a.output) + i;
   ptx::store_global_double(to, double_at(a, i * 2));
   ptx::add_global_double(to, double_at(a, i * 2 + 1));
+}
+
+// ---- flags: one thread a block. Input 2 words a block: the flag's value and what is added. Output: the flag, what the add found, what is read --
+inline void flags(const Arguments& a) {
+  if (ptx::thread_index() != 0) return;
+  const i64 block = i64(ptx::block_index());
+  const u32 start = word(a, block * 2), more = word(a, block * 2 + 1);
+  u32* flag = reinterpret_cast<u32*>(a.output) + block * 3;
+  ptx::store_global_32(flag, start);
+  put(a, block * 3 + 1, ptx::add_relaxed_32(flag, more));
+  ptx::fence_device();
+  ptx::wait_acquire_32(flag, start + more);
+  put(a, block * 3 + 2, ptx::load_relaxed_32(flag));
 }
 
 // ---- cp.async: blocks of 64. Input 3 x 64 chunks of 16 bytes, then 3 x 64 words: the low bits name a chunk, bit 31 makes it invalid ---------

@@ -231,7 +231,9 @@ void global_add(double* to, double value) {
   trace(self().site, reinterpret_cast<u64>(to), 8, false);
   read(to, 8, Use::add);
   write(to, 8, Use::add);
-  if (*to == *to) *to = value == value ? *to + value : value;  // a NaN stays as it is, a signalling one too
+  // A NaN stays as it is, a signalling one too; of two the added one.
+  if (value != value) *to = value;
+  else if (*to == *to) *to += value;
 }
 
 }  // namespace speedlight::emulator
