@@ -1,6 +1,6 @@
 # Flags of our own code; dependencies come in as SYSTEM headers. Designated initializers leave fields at their defaults on purpose.
 add_library(speedlight_flags INTERFACE)
-target_compile_options(speedlight_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers)
+target_compile_options(speedlight_flags INTERFACE -Wall -Wextra -Wno-missing-field-initializers -Wno-psabi)
 if(SPEEDLIGHT_WERROR)
   target_compile_options(speedlight_flags INTERFACE -Werror)
 endif()
