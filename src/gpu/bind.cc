@@ -77,6 +77,9 @@ BackwardParams bind_backward(const Plan& plan, const Pointers& pointers) {
   params.row_lse2 = in_workspace<float>(pointers, plan.workspace.row_lse2);
   params.row_delta = in_workspace<float>(pointers, plan.workspace.row_delta);
   params.dq_accumulator = p.want_dq ? in_workspace<float>(pointers, plan.workspace.dq_accumulator) : nullptr;
+  params.dq_turns = in_workspace<u32>(pointers, plan.workspace.dq_turns);
+  params.ticket = in_workspace<u32>(pointers, plan.workspace.ticket);
+  params.cyclic = plan.geometry.cyclic;
   params.shape = shape_of(p);
   params.window = p.window;
   params.scale = p.scale, params.scale_log2 = scale_log2(p);

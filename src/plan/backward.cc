@@ -7,9 +7,17 @@ namespace {
 
 using namespace plan;
 
+// Ordered adds may wait for any key tile of their head where twice a head's blocks fit the card together (device/attention/dq_order.h).
+bool may_walk_cyclic(const BackwardConfig& config, const DeviceFacts& card, i64 k_tiles) {
+  return config.ordered() && config.spec.mask == MaskKind::none && 2 * k_tiles <= i64(card.sms) * config.tuning.blocks;
+}
+
 BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const BackwardTuning* force, std::string& reason) {
   const MaskKind mask = mask_of(p);
   BackwardConfig config{spec_for(p.dtype, u16(p.head_dim), mask), {}};
+  // dK and dV are summed in a fixed order anyway; dQ is where adds meet. The order depends on no other sequence, so both levels share kernels.
+  const bool adds_meet = p.want_dq && p.seqlen_q > 0 && p.seqlen_k > 0;
+  if (p.determinism != Determinism::none && adds_meet) config.spec.determinism = Determinism::run_to_run;
   if (force) {
     config.tuning = *force;
     check_forced(config, config.valid(), needs_sm_90(*force), card);
@@ -19,7 +27,7 @@ BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const Ba
   const i64 group = p.heads_q / p.heads_kv, pairs = visible_pairs(p.seqlen_q, p.seqlen_k, p.window);
   const i64 walk = p.seqlen_k == 0 ? 0 : ceil_div(pairs * group, p.seqlen_k);
   const BackwardRow& row = choose_row(tables_for(card.target).backward,
-                                      {int(p.head_dim), mask == MaskKind::band, p.batch * p.heads_kv, p.seqlen_k, walk}, card.sms);
+                                      {int(p.head_dim), mask == MaskKind::band, heads_to_count(p, p.heads_kv), p.seqlen_k, walk}, card.sms);
   config.tuning = row.tuning;
   reason = row.reason;
   return config;
@@ -31,6 +39,8 @@ void place_scratch(Plan& made, const BackwardConfig& config) {
   place(made.workspace, made.workspace.row_delta, rows * 4);
   const i64 tiles = heads * made.geometry.q_tiles;
   place(made.workspace, made.workspace.dq_accumulator, made.problem.want_dq ? tiles * config.dq_layout().tile_floats() * 4 : 0);
+  place(made.workspace, made.workspace.dq_turns, config.ordered() ? tiles * 4 : 0);
+  place(made.workspace, made.workspace.ticket, config.ordered() ? 4 : 0);
 }
 
 }  // namespace
@@ -53,14 +63,18 @@ Plan plan_backward(const Problem& problem, const DeviceFacts& card, const Backwa
   const BackwardConfig config = choose_config(problem, card, force, reason);
   const auto& tuning = config.tuning;
   const i32 q_tiles = i32(ceil_div(problem.seqlen_q, i64(tuning.rows))), k_tiles = i32(ceil_div(problem.seqlen_k, i64(tuning.keys)));
-  made.geometry = {.q_tiles = q_tiles, .k_tiles = k_tiles, .rows_padded = q_tiles * tuning.rows};
+  made.geometry = {.q_tiles = q_tiles,
+                   .k_tiles = k_tiles,
+                   .rows_padded = q_tiles * tuning.rows,
+                   .cyclic = may_walk_cyclic(config, card, k_tiles)};
   const AttentionShape shape = shape_of(problem);
   const Spec elements = spec_for(problem.dtype, u16(problem.head_dim), MaskKind::none);
 
   add_packing(made, Step::pack_inputs);
   if (some_q)
     add_launch(made, Step::preprocess, PreprocessConfig{elements}, preprocess_grid(shape, made.geometry.rows_padded),
-               "delta and LSE of each row; clears the dQ accumulator");
+               config.ordered() ? "delta and LSE of each row; clears the counters of turns"
+                                : "delta and LSE of each row; clears the dQ accumulator");
   if (some_k) add_launch(made, Step::backward, config, backward_grid(shape, k_tiles), std::move(reason));
   if (writes_q)
     add_launch(made, Step::postprocess, PostprocessConfig{elements, config.dq_layout()},

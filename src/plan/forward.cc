@@ -37,7 +37,8 @@ Plan plan_forward(const Problem& problem, const DeviceFacts& card, const Forward
     check_forced(config, config.valid(), needs_sm_90(*force), card);
   } else {
     const ForwardRow& row =
-        choose_row(tables.forward, {int(problem.head_dim), mask == MaskKind::band, heads, problem.seqlen_q, walk}, card.sms);
+        choose_row(tables.forward,
+                   {int(problem.head_dim), mask == MaskKind::band, heads_to_count(problem, problem.heads_q), problem.seqlen_q, walk}, card.sms);
     config.tuning = row.tuning;
     reason = row.reason;
   }

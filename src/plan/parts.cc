@@ -7,6 +7,11 @@ namespace speedlight::plan {
 
 AttentionShape shape_of(const Problem& p) { return {i32(p.batch), i32(p.heads_q), i32(p.heads_kv), i32(p.seqlen_q), i32(p.seqlen_k)}; }
 
+i64 heads_to_count(const Problem& p, i64 heads) {
+  constexpr i64 many = i64(1) << 20;
+  return (p.determinism == Determinism::batch_invariant ? many : p.batch) * heads;
+}
+
 MaskKind mask_of(const Problem& p) { return sees_everything(p.seqlen_q, p.seqlen_k, p.window) ? MaskKind::none : MaskKind::band; }
 
 void add_launch(Plan& plan, Step step, const KernelConfig& config, i64 grid, std::string reason) {

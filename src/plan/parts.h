@@ -8,6 +8,8 @@ namespace speedlight::plan {
 
 AttentionShape shape_of(const Problem& problem);  // validated, so it fits 32 bits
 MaskKind mask_of(const Problem& problem);         // none where the window hides nothing
+// (batch, head) pairs as the choice of a tile may count them: batch invariance asks for a tile that no batch size changes.
+i64 heads_to_count(const Problem& problem, i64 heads);
 
 // Appends a launch. Throws Error(unsupported) where the grid is beyond what a launch can hold.
 void add_launch(Plan& plan, Step step, const KernelConfig& config, i64 grid, std::string reason);

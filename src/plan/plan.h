@@ -18,6 +18,7 @@ struct WorkspaceLayout {
   };
   Region packed_q, packed_k, packed_v, packed_out, packed_dout, packed_dq, packed_dk, packed_dv;
   Region row_lse2, row_delta, dq_accumulator;
+  Region dq_turns, ticket;  // of ordered adds to dQ
   i64 total = 0;
 };
 
@@ -43,7 +44,8 @@ struct PlannedLaunch {
 struct Geometry {
   i32 q_tiles = 0, k_tiles = 0;  // k_tiles, rows_padded: backward only
   i32 rows_padded = 0;
-  i32 head_group = 1;  // forward only
+  i32 head_group = 1;   // forward only
+  bool cyclic = false;  // backward with ordered adds only
 };
 
 struct Plan {

@@ -29,6 +29,7 @@ struct Case {
   float outlier = 1;               // one element in 64 of q is this much larger
   float first_q = 0, first_k = 0;  // column 0 of q and k, if not 0
   float constant = 0;              // every element of every input, if not 0
+  bool cyclic = true;              // of ordered adds without a mask
 };
 
 // A tensor with storage of its own; `arrangement` picks strides: contiguous, heads outside of rows, or rows with gaps.
@@ -118,10 +119,20 @@ struct Run {
 using emulator::Access;
 using emulator::Region;
 
+// As a plan does where no key adds to any query row.
+constexpr BackwardConfig unordered(BackwardConfig c) {
+  c.spec.determinism = Determinism::none;
+  return c;
+}
+
 // Registers the memory, launches what a plan would launch, checks that everything wanted was written.
-template <BackwardConfig C>
-void launch_backward(Run& run, const emulator::Config& adversary) {
+template <BackwardConfig Asked>
+void launch_backward(Run& run, emulator::Config adversary, bool cyclic) {
   const Problem& p = run.problem;
+  if constexpr (Asked.ordered()) {
+    if (!p.want_dq || p.seqlen_q == 0 || p.seqlen_k == 0) return launch_backward<unordered(Asked)>(run, adversary, cyclic);
+  }
+  constexpr BackwardConfig C = Asked;
   BackwardParams params{};
   params.q = run.q.strided(), params.k = run.k.strided(), params.v = run.v.strided(), params.out = run.out.strided(),
   params.dout = run.dout.strided();
@@ -138,6 +149,11 @@ void launch_backward(Run& run, const emulator::Config& adversary) {
 
   const i64 padded = p.batch * p.heads_q * params.rows_padded;
   std::vector<float> row_lse2(padded), row_delta(padded), accumulator(p.want_dq ? padded * p.head_dim : 0);
+  std::vector<u32> turns(C.ordered() ? p.batch * p.heads_q * params.q_tiles : 0);
+  u32 ticket = 0;
+  if (C.ordered()) params.dq_turns = turns.data(), params.ticket = &ticket, params.cyclic = cyclic;
+  Region rt("dq_turns", params.dq_turns, i64(turns.size() * 4), Access::output),
+      rk1("ticket", params.ticket, C.ordered() ? 4 : 0, Access::output);
   params.row_lse2 = row_lse2.data(), params.row_delta = row_delta.data(), params.dq_accumulator = p.want_dq ? accumulator.data() : nullptr;
 
   const i32 gradient_bytes = i32(size_of(p.dq.dtype));
@@ -158,6 +174,7 @@ void launch_backward(Run& run, const emulator::Config& adversary) {
   if (const i64 grid = preprocess_grid(params.shape, params.rows_padded); grid > 0)
     emulator::launch(
         u32(grid), pre.threads(), 0, [&] { kernels::backward_preprocess<pre>(params); }, adversary);
+  if (params.cyclic) adversary.resident = std::max(adversary.resident, params.k_tiles);
   if (const i64 grid = backward_grid(params.shape, params.k_tiles); grid > 0)
     emulator::launch(
         u32(grid), C.threads(), backward_shared(C).bytes, [&] { kernels::backward<C>(params); }, adversary);
@@ -169,20 +186,24 @@ void launch_backward(Run& run, const emulator::Config& adversary) {
   EXPECT_EQ(rdv.unwritten(), 0);
 }
 
-template <BackwardConfig C>
-void check(const Case& c, u32 seed) {
-  SCOPED_TRACE(testing::Message() << "seed " << seed << ": batch " << c.batch << " heads " << c.heads_q << '/' << c.heads_kv << " seqlen "
-                                  << c.seqlen_q << '/' << c.seqlen_k << " window " << c.window.left << ' ' << c.window.right << " scale "
-                                  << c.scale);
-  Run run(c, C.spec, seed);
+emulator::Config adversary_of(u32 seed) {
   emulator::Config adversary;
   adversary.landing = seed % 2 ? emulator::Landing::late : emulator::Landing::at_once;
   adversary.warps = emulator::Warps(seed % 3);
   adversary.blocks = emulator::Blocks(seed / 2 % 3);
   adversary.seed = seed;
   adversary.name = "backward";
+  return adversary;
+}
+
+template <BackwardConfig C>
+void check(const Case& c, u32 seed) {
+  SCOPED_TRACE(testing::Message() << "seed " << seed << ": batch " << c.batch << " heads " << c.heads_q << '/' << c.heads_kv << " seqlen "
+                                  << c.seqlen_q << '/' << c.seqlen_k << " window " << c.window.left << ' ' << c.window.right << " scale "
+                                  << c.scale);
+  Run run(c, C.spec, seed);
   try {
-    launch_backward<C>(run, adversary);
+    launch_backward<C>(run, adversary_of(seed), c.cyclic);
   } catch (const emulator::Fault& fault) {
     FAIL() << fault.what();
   }
@@ -223,20 +244,26 @@ constexpr BackwardTuning two_stages(BackwardTuning t) {
   t.q_stages = t.do_stages = 2;
   return t;
 }
-constexpr BackwardConfig config(DType dtype, u16 dim, MaskKind mask, BackwardTuning tuning) { return {{dtype, dim, dim, mask}, tuning}; }
+constexpr BackwardConfig config(DType dtype, u16 dim, MaskKind mask, BackwardTuning tuning, Determinism determinism) {
+  return {{.dtype = dtype, .head_dim = dim, .value_dim = dim, .mask = mask, .determinism = determinism}, tuning};
+}
 
 template <class T>
 class Backward : public testing::Test {};
-template <DType Type, u16 Dim, BackwardTuning Tuning>
+template <DType Type, u16 Dim, BackwardTuning Tuning, Determinism How = Determinism::none>
 struct Variant {
-  static constexpr BackwardConfig none = config(Type, Dim, MaskKind::none, Tuning), band = config(Type, Dim, MaskKind::band, Tuning);
+  static constexpr BackwardConfig none = config(Type, Dim, MaskKind::none, Tuning, How),
+                                  band = config(Type, Dim, MaskKind::band, Tuning, How);
 };
-using Variants =
-    testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
-                   Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>,
-                   Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
-                   Variant<DType::bf16, 128, with_split_loads(split128)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
-                   Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>, Variant<DType::fp16, 128, for_sm_80(small128)>>;
+template <DType Type, u16 Dim, BackwardTuning Tuning>
+using Ordered = Variant<Type, Dim, Tuning, Determinism::run_to_run>;
+using Variants = testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
+                                Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>,
+                                Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
+                                Variant<DType::bf16, 128, with_split_loads(split128)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
+                                Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>,
+                                Variant<DType::fp16, 128, for_sm_80(small128)>, Ordered<DType::bf16, 64, a2>,
+                                Ordered<DType::bf16, 128, with_split_loads(split128)>, Ordered<DType::fp16, 128, for_sm_80(single128)>>;
 TYPED_TEST_SUITE(Backward, Variants);
 
 TYPED_TEST(Backward, WithoutMask) {
@@ -282,6 +309,44 @@ TYPED_TEST(Backward, VeryNegativeScores) {
 TYPED_TEST(Backward, HugeEqualLogits) {
   if (TypeParam::none.spec.dtype == DType::bf16) check<TypeParam::none>({.seqlen_q = 1, .seqlen_k = 1, .constant = 133120}, 20);
   check<TypeParam::none>({.seqlen_q = 3, .seqlen_k = 1, .scale = 100, .constant = 200}, 21);
+}
+
+template <class T>
+class OrderedBackward : public testing::Test {};
+using OrderedVariants = testing::Types<Ordered<DType::bf16, 64, a2>, Ordered<DType::fp16, 64, for_sm_80(a1)>,
+                                       Ordered<DType::bf16, 128, split128>, Ordered<DType::fp16, 128, with_split_loads(split128)>>;
+TYPED_TEST_SUITE(OrderedBackward, OrderedVariants);
+
+// The same bits whoever runs first, however many blocks run together.
+template <BackwardConfig C>
+void check_bits(const Case& c) {
+  std::vector<u16> first;
+  for (u32 seed = 0; seed < 6; ++seed) {
+    Run run(c, C.spec, 3);
+    emulator::Config adversary = adversary_of(seed);
+    adversary.resident = 1 + i32(seed);
+    try {
+      launch_backward<C>(run, adversary, c.cyclic);
+    } catch (const emulator::Fault& fault) {
+      FAIL() << fault.what();
+    }
+    if (seed == 0) first = run.dq.storage;
+    EXPECT_EQ(first, run.dq.storage) << "seed " << seed << ", seqlen " << c.seqlen_q << '/' << c.seqlen_k;
+  }
+}
+
+TYPED_TEST(OrderedBackward, SameBits) {
+  for (const bool cyclic : {true, false}) {
+    check_bits<TypeParam::none>({.heads_q = 2, .heads_kv = 1, .seqlen_q = 200, .seqlen_k = 400, .cyclic = cyclic});
+    check_bits<TypeParam::none>({.seqlen_q = 300, .seqlen_k = 140, .cyclic = cyclic});
+    check_bits<TypeParam::none>({.seqlen_q = 50, .seqlen_k = 600, .cyclic = cyclic});
+    check_bits<TypeParam::none>({.seqlen_q = 65, .seqlen_k = 520, .cyclic = cyclic});
+  }
+  check_bits<TypeParam::band>({.heads_q = 2, .heads_kv = 1, .seqlen_q = 300, .seqlen_k = 300, .window = causal});
+  check_bits<TypeParam::band>({.seqlen_q = 300, .seqlen_k = 100, .window = causal});
+  check_bits<TypeParam::band>({.seqlen_q = 100, .seqlen_k = 300, .window = {130, 20}});
+  check_bits<TypeParam::band>({.seqlen_q = 260, .seqlen_k = 390, .window = {-70, Window::unlimited}});
+  check_bits<TypeParam::band>({.seqlen_q = 260, .seqlen_k = 260, .window = {Window::unlimited, -60}});
 }
 
 }  // namespace

@@ -35,6 +35,7 @@ struct BackwardConfig {
   constexpr bool operator==(const BackwardConfig&) const = default;
 
   constexpr i32 threads() const { return tuning.warps * 32; }
+  constexpr bool ordered() const { return spec.determinism != Determinism::none; }  // adds to dQ take turns (attention/dq_order.h)
   constexpr i32 kv_warps() const { return tuning.schedule == BackwardSchedule::split ? tuning.warps / 2 : tuning.warps; }
   constexpr i32 warp_keys() const { return tuning.keys / kv_warps(); }
   constexpr DqLayout dq_layout() const { return {tuning.rows, spec.head_dim, tuning.dq_warps_m, tuning.dq_warps_n}; }

@@ -6,14 +6,15 @@
 namespace speedlight {
 
 // Main kernel: a block owns one tile of keys of one (batch, kv head). Key tiles run fastest, so that few heads are in flight and their
-// rows stay in L2; early key tiles start first, which a causal mask makes the heavy ones.
+// rows stay in L2; early key tiles start first, which a causal mask makes the heavy ones. Ordered adds ask for `last_first`.
 struct BackwardBlock {
   i32 batch, head_kv, key_tile;
 };
 constexpr i64 backward_grid(const AttentionShape& shape, i32 k_tiles) { return i64(shape.batch) * shape.heads_kv * k_tiles; }
-constexpr BackwardBlock backward_block(u32 block, const AttentionShape& shape, i32 k_tiles) {
-  const u32 head = block / u32(k_tiles);
-  return {i32(head / u32(shape.heads_kv)), i32(head % u32(shape.heads_kv)), i32(block % u32(k_tiles))};
+constexpr BackwardBlock backward_block(u32 item, const AttentionShape& shape, i32 k_tiles, bool last_first) {
+  const u32 head = item / u32(k_tiles);
+  const i32 tile = i32(item % u32(k_tiles));
+  return {i32(head / u32(shape.heads_kv)), i32(head % u32(shape.heads_kv)), last_first ? k_tiles - 1 - tile : tile};
 }
 
 // Preprocess: a block owns block_rows() padded rows of one (batch, query head).

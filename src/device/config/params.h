@@ -49,6 +49,10 @@ struct BackwardParams {
   i32 q_tiles, k_tiles;          // ceil(seqlen_q / rows), ceil(seqlen_k / keys) of the main kernel's tile
   i32 rows_padded;               // q_tiles * rows
   bool out_fp32, dq_fp32, dk_fp32, dv_fp32;
+  // Adds to dQ in a fixed order (attention/dq_order.h); null, null, false without. Then dq is wanted and there are rows and keys.
+  u32* dq_turns;                 // workspace (batch, heads_q, q_tiles): how many key tiles have added their part
+  u32* ticket;                   // workspace: how many blocks have started
+  bool cyclic;
 };
 
 struct PackJob {

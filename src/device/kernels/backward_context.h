@@ -1,7 +1,7 @@
 // What every warp of a backward block knows, and the steps that the single and the split schedule share: where its keys and rows are, loads,
 // the mask, and the dQ product.
 #pragma once
-#include "attention/diagonals.h"
+#include "attention/dq_order.h"
 #include "attention/query_walk.h"
 #include "config/backward_grid.h"
 #include "config/backward_shared.h"
@@ -18,7 +18,7 @@ template <BackwardConfig C>
 struct BackwardGeometry {
   static_assert(C.valid());
   static constexpr DType dtype = C.spec.dtype;
-  static constexpr bool masked = C.spec.mask == MaskKind::band;
+  static constexpr bool masked = C.spec.mask == MaskKind::band, ordered = C.ordered();
   static constexpr i32 dim = C.spec.head_dim, keys = C.tuning.keys, rows = C.tuning.rows, warp_keys = C.warp_keys();
   static constexpr i32 key_blocks = warp_keys / 16;  // 16-key blocks of a warp
   static constexpr i32 dim_blocks = dim / 16, row_blocks = rows / 16;
@@ -37,19 +37,40 @@ struct BackwardContext {
   const BackwardParams& params;
   const ptx::SharedAddress shared = ptx::dynamic_shared();
   const i32 thread = ptx::thread_index(), warp = ptx::broadcast(thread / 32, 0), lane = thread % 32;
-  const BackwardBlock block = backward_block(ptx::block_index(), params.shape, params.k_tiles);
+  const BackwardBlock block = backward_block(item(), params.shape, params.k_tiles, G::ordered);
   const i32 first_key = block.key_tile * G::keys;
   const i32 warp_first_key = warp % C.kv_warps() * G::warp_keys;  // within the block's keys
-  const Diagonals visible =
-      G::masked ? diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window) : diagonals(0, 0, Window{});
+  const Diagonals visible = G::masked ? diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window) : diagonals(0, 0, Window{});
+
+  // Which block of work this is: the grid's, or where blocks wait for earlier ones, the next in the order in which blocks start.
+  u32 item() const {
+    if constexpr (!G::ordered) return ptx::block_index();
+    if (thread == 0) ptx::store_shared_32(shared, ptx::add_relaxed_32(params.ticket, 1));
+    ptx::sync_block();
+    const u32 taken = ptx::load_shared_32(shared);
+    ptx::sync_block();
+    return u32(ptx::broadcast(i32(taken), 0));
+  }
+
+  DqOrder<G::keys, G::rows> order() const {
+    return {params.k_tiles, params.q_tiles, params.shape.seqlen_q, visible, !G::masked && params.cyclic};
+  }
 
   QueryWalk walk() const {
     const auto& s = params.shape;
     const i32 group = s.heads_q / s.heads_kv;
     const Window window = G::masked ? params.window : Window{};
-    return query_walk(row_tiles(first_key, i64(first_key) + G::keys, s.seqlen_q, s.seqlen_k, window, G::rows), block.head_kv * group,
-                      group);
+    const TileRange tiles = row_tiles(first_key, i64(first_key) + G::keys, s.seqlen_q, s.seqlen_k, window, G::rows);
+    i32 start = i32(tiles.lo);
+    if constexpr (G::ordered && !G::masked) start = params.cyclic ? order().start(block.key_tile) : start;
+    return query_walk(tiles, start, block.head_kv * group, group);
   }
+  // Ordered adds: the block's turn at a tile, the counter that says whose turn it is, and a wait that acquires.
+  u32 turn(const QueryWalk& w) const { return u32(order().turn(block.key_tile, w.tile)); }
+  u32* turn_counter(const QueryWalk& w) const { return params.dq_turns + tile_index(w); }
+  void await_turn(const QueryWalk& w) const { ptx::wait_acquire_32(turn_counter(w), turn(w)); }
+  // Number of a (query head, tile) among all.
+  i64 tile_index(const QueryWalk& w) const { return (i64(block.batch) * params.shape.heads_q + w.head) * params.q_tiles + w.tile; }
 
   // No pair of the block's keys and the tile's rows needs a mask; without a mask that includes keys that do not exist (probability_bound).
   bool unmasked(i32 tile) const {
@@ -111,9 +132,10 @@ struct BackwardContext {
   }
 
   // dQ of one tile: dS K, summed over the block's keys and added to the accumulator. `ds` is dS^T of that tile; its rows of keys that no row
-  // of the tile sees may not have been written, which Masked allows for.
+  // of the tile sees may not have been written, which Masked allows for. Ordered adds of the split schedule: `turn_come` is where the dP warps
+  // left word whether this turn had come.
   template <bool Masked>
-  void add_dq(const QueryWalk& w, ptx::SharedAddress ds) const {
+  void add_dq(const QueryWalk& w, ptx::SharedAddress ds, ptx::SharedAddress turn_come) const {
     constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
     const i32 dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
     const i32 column = warp_n * (N / 2);  // in blocks of 16
@@ -136,12 +158,30 @@ struct BackwardContext {
 #pragma unroll 1
       for (i32 k = lo / 16; k < ceil_div(hi, 16); ++k) multiply(k);
     }
-    const i64 tile = (i64(block.batch) * params.shape.heads_q + w.head) * params.q_tiles + w.tile;
-    float* to = params.dq_accumulator + tile * G::dq.tile_floats() + G::dq.offset(dq_warp, 0, 0, lane);
+    float* to = params.dq_accumulator + tile_index(w) * G::dq.tile_floats() + G::dq.offset(dq_warp, 0, 0, lane);
+    const auto put = [&](auto put4) {
 #pragma unroll
-    for (i32 m = 0; m < M; ++m)
+      for (i32 m = 0; m < M; ++m)
 #pragma unroll
-      for (i32 n = 0; n < N; ++n) add(to + G::dq.offset(0, m, n, 0), dq.x[m][n]);
+        for (i32 n = 0; n < N; ++n) put4(to + G::dq.offset(0, m, n, 0), dq.x[m][n]);
+    };
+    if constexpr (G::ordered) {
+      if constexpr (C.tuning.schedule == BackwardSchedule::split) {
+        if (ptx::load_shared_32(turn_come) == 0) {
+          if (lane == 0) await_turn(w);
+          ptx::sync_warp();
+        }
+      }
+      if (order().turn(block.key_tile, w.tile) == 0) {  // nothing is there to add to
+        put(store);
+        return;
+      }
+    }
+    put(add);
+  }
+
+  static void store(float* to, const float (&values)[4]) {
+    ptx::store_global_128(to, {ptx::bits(values[0]), ptx::bits(values[1]), ptx::bits(values[2]), ptx::bits(values[3])});
   }
 
   static void add(float* to, const float (&values)[4]) {

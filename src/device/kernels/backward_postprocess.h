@@ -32,17 +32,24 @@ inline void backward_postprocess(const BackwardParams& params) {
   const i32 warp = row / layout.warp_rows() * layout.warps_n + chunk / layout.fragments_n();
   const float* from = params.dq_accumulator + tile * layout.tile_floats() +
                       layout.offset(warp, row % layout.warp_rows() / 16, chunk % layout.fragments_n(), pair % 8 * 4);
+  const i64 begin = tile % params.q_tiles * layout.rows;
+  // Where adds take turns, nothing is there when no key sees the tile.
+  const bool empty = params.dq_turns != nullptr &&
+                     key_tiles(begin, begin + layout.rows, params.shape.seqlen_q, params.shape.seqlen_k, params.window, 1).count() == 0;
+  ptx::Words4 v[4] = {};
+  if (!empty) {
+#pragma unroll
+    for (i32 lane = 0; lane < 4; ++lane) v[lane] = ptx::load_global_128(from + lane * 4);
+  }
   float upper[8], lower[8];
 #pragma unroll
-  for (i32 lane = 0; lane < 4; ++lane) {
-    const ptx::Words4 v = ptx::load_global_128(from + lane * 4);
+  for (i32 lane = 0; lane < 4; ++lane)
 #pragma unroll
     for (i32 i = 0; i < 2; ++i) {
-      upper[lane * 2 + i] = ptx::from_bits(v.x[i]) * params.scale;
-      lower[lane * 2 + i] = ptx::from_bits(v.x[2 + i]) * params.scale;
+      upper[lane * 2 + i] = ptx::from_bits(v[lane].x[i]) * params.scale;
+      lower[lane * 2 + i] = ptx::from_bits(v[lane].x[2 + i]) * params.scale;
     }
-  }
-  const i64 first = (tile % params.q_tiles) * layout.rows + row;
+  const i64 first = begin + row;
   const i64 offset = batch * params.dq.batch + head % params.shape.heads_q * params.dq.head + first * params.dq.row + chunk * 8;
   if (first < params.shape.seqlen_q) store_dq8<C.spec.dtype>(params.dq, params.dq_fp32, offset, upper);
   if (first + 8 < params.shape.seqlen_q) store_dq8<C.spec.dtype>(params.dq, params.dq_fp32, offset + 8 * params.dq.row, lower);

@@ -1,4 +1,4 @@
-// Before the main kernel: base-2 LSE and dLSE - delta of every padded row, and a cleared dQ accumulator. A block takes 64 rows of one head.
+// Before the main kernel: base-2 LSE and dLSE - delta of every padded row, and a cleared dQ accumulator, or the counters of ordered adds. A block takes 64 rows of one head.
 #pragma once
 #include "config/backward_grid.h"
 #include "ptx/global.h"
@@ -71,7 +71,11 @@ inline void backward_preprocess(const BackwardParams& params) {
     for (i32 step = lanes / 2; step > 0; step /= 2) delta += ptx::shuffle_xor(delta, step);
     if (thread % lanes == 0 && offset < rows) store_row_stats(params, head, row, delta);
   }
-  if (params.dq_accumulator != nullptr) {
+  if (params.dq_turns != nullptr) {  // then the first part of each tile is stored
+    const i32 tile_rows = params.rows_padded / params.q_tiles, tile = block.first_row / tile_rows + thread;
+    if (thread < rows / tile_rows) ptx::store_global_32(params.dq_turns + head * params.q_tiles + tile, 0);
+    if (thread == 0 && ptx::block_index() == 0) ptx::store_global_32(params.ticket, 0);
+  } else if (params.dq_accumulator != nullptr) {
     float* clear = params.dq_accumulator + (head * params.rows_padded + block.first_row) * dim;
     for (i32 i = thread; i < rows * (dim / 4); i += C.threads()) ptx::store_global_128(clear + i * 4, {0, 0, 0, 0});
   }

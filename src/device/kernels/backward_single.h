@@ -2,6 +2,7 @@
 #pragma once
 #include "kernels/backward_gradient.h"
 #include "kernels/backward_scores.h"
+#include "kernels/backward_turns.h"
 
 namespace speedlight::kernels {
 
@@ -17,23 +18,33 @@ class SingleBackward {
   void run() {
     dk_.clear();
     dv_.clear();
-    QueryWalk walk = at_.walk();
+    QueryWalk walk = at_.walk(), behind = walk;
+    bool some_behind = false;
     prologue(walk);
     for (i32 stage = 0; !walk.done(); stage ^= 1) {
       const QueryWalk ahead = walk.next();
+      const Steps steps{walk, ahead, behind, some_behind};
       if (at_.unmasked(walk.tile))
-        step<false>(walk, ahead, stage);
+        step<false>(steps, stage);
       else
-        step<G::masked>(walk, ahead, stage);
+        step<G::masked>(steps, stage);
+      behind = walk, some_behind = true;
       walk = ahead;
     }
     ptx::cp_async_wait<0>();
-    ptx::sync_block();  // all of the shared memory is free
+    ptx::sync_block();  // all of the shared memory is free, and all is added
+    if (G::ordered && some_behind && at_.thread == 0) pass_on_last(at_, behind);
     store_gradient(at_, dv_, 1.0f, at_.shared + u32(G::shared.dv), at_.params.dv, at_.params.dv_fp32);
     store_gradient(at_, dk_, at_.params.scale, at_.shared + u32(G::shared.dk), at_.params.dk, at_.params.dk_fp32);
   }
 
  private:
+  // This tile, the next one and the one before.
+  struct Steps {
+    const QueryWalk &walk, &ahead, &behind;
+    bool some_behind;
+  };
+
   void prologue(const QueryWalk& walk) {
     if (walk.done()) return;
     at_.load_keys(at_.params.k, at_.shared + u32(G::shared.k));
@@ -60,9 +71,11 @@ class SingleBackward {
 
   // One query tile. Loads of the tile ahead go out as soon as their stage is free.
   template <bool Masked>
-  void step(const QueryWalk& walk, const QueryWalk& ahead, i32 stage) {
+  void step(const Steps& steps, i32 stage) {
+    const auto& [walk, ahead, behind, some_behind] = steps;
     ptx::cp_async_wait<two_q && !two_dout ? 1 : 0>();
     ptx::sync_block();
+    const Turn<C> turn(at_, walk, 0, C.tuning.warps);
     if constexpr (two_q) {
       load_q(ahead, stage ^ 1);
       if constexpr (two_dout) load_dout(ahead, stage ^ 1);
@@ -70,14 +83,18 @@ class SingleBackward {
     }
     const bool idle = Masked && at_.warp_sees_nothing(walk.tile);
 #pragma unroll
-    for (i32 c = 0; c < C.tuning.chunks; ++c) chunk<Masked>(walk, stage, c, idle);
+    for (i32 c = 0; c < C.tuning.chunks; ++c) {
+      chunk<Masked>(walk, stage, c, idle);
+      if (c == 0) turn.pass_on(behind, some_behind);
+    }
+    turn.await();
     ptx::sync_block();  // dS is complete, and single stages are free
     if constexpr (!two_dout) {
       if constexpr (!two_q) load_q(ahead, 0);
       load_dout(ahead, 0);
       ptx::cp_async_commit();
     }
-    if (at_.params.dq_accumulator != nullptr) at_.template add_dq<Masked>(walk, at_.shared + u32(G::shared.ds));
+    if (at_.params.dq_accumulator != nullptr) at_.template add_dq<Masked>(walk, at_.shared + u32(G::shared.ds), 0);
   }
 
   template <bool Masked>

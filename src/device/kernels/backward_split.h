@@ -3,6 +3,7 @@
 #pragma once
 #include "kernels/backward_gradient.h"
 #include "kernels/backward_scores.h"
+#include "kernels/backward_turns.h"
 
 namespace speedlight::kernels {
 
@@ -23,6 +24,8 @@ struct SplitPipeline {
   ptx::SharedAddress ds_tile(i32 stage) const { return at.shared + u32(G::shared.ds + stage * G::keys * G::rows * 2); }
   // This lane's place in the warp's P^T: fragment (m, k16) is 512 bytes further each.
   ptx::SharedAddress p_fragments() const { return at.shared + u32(G::shared.p + at.warp_first_key * G::rows * 2 + at.lane * 16); }
+  // Whether the turn at this tile, or the one before, had come: from the dP warps, which look, to the others, which add a tile later.
+  ptx::SharedAddress turn_come(i32 stage) const { return at.shared + u32(G::shared.turn_come + stage * 4); }
   i32 pair_barrier() const { return 1 + at.warp % C.kv_warps(); }
 
   template <bool ScoreRole>
@@ -81,17 +84,19 @@ class SplitBackward {
       const bool plain = pipe_.at.unmasked(walk.tile) && pipe_.at.params.dq_accumulator != nullptr;
       if (plain && plain_behind) {  // without a branch, so that the products of both tiles are scheduled together
         scores<false>(walk, stage, dv);
-        pipe_.at.template add_dq<false>(behind, pipe_.ds_tile(stage ^ 1));
+        pipe_.at.template add_dq<false>(behind, pipe_.ds_tile(stage ^ 1), pipe_.turn_come(stage ^ 1));
       } else {
         if (!pipe_.at.warp_sees_nothing(walk.tile)) scores<G::masked>(walk, stage, dv);
-        if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1));
+        if (!first && pipe_.at.params.dq_accumulator != nullptr)
+          pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1), pipe_.turn_come(stage ^ 1));
       }
       first = false, plain_behind = plain;
       behind = walk;
       walk = ahead;
     }
     ptx::sync_block();  // the last dS
-    if (!first && pipe_.at.params.dq_accumulator != nullptr) pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1));
+    if (!first && pipe_.at.params.dq_accumulator != nullptr)
+      pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1), pipe_.turn_come(stage ^ 1));
     ptx::sync_block();  // all of the shared memory is free
   }
 
@@ -100,17 +105,28 @@ class SplitBackward {
     ptx::cp_async_commit();
     tile::Operand<G::dim_blocks, G::key_blocks> v;
     if (!walk.done()) pipe_.at.load_value_operand(v);
-    for (i32 stage = 0; !walk.done(); stage ^= 1) {
+    QueryWalk behind = walk, added = walk;  // the tile before, and the one before that, whose dQ has been added
+    i32 tiles = 0;
+    for (i32 stage = 0; !walk.done(); stage ^= 1, ++tiles) {
       const QueryWalk ahead = walk.next();
       pipe_.template advance<false>(ahead, stage);
+      const Turn<C> turn(pipe_.at, walk, C.kv_warps(), C.kv_warps());
+      const auto pass_on = [&] { turn.pass_on(added, tiles >= 2); };
       if (pipe_.at.unmasked(walk.tile))
-        score_gradients<false>(walk, stage, v, dk);
+        score_gradients<false>(walk, stage, v, dk, pass_on);
       else if (!pipe_.at.warp_sees_nothing(walk.tile))
-        score_gradients<G::masked>(walk, stage, v, dk);
+        score_gradients<G::masked>(walk, stage, v, dk, pass_on);
+      else
+        pass_on();
+      turn.report(pipe_.turn_come(stage));
+      added = behind, behind = walk;
       walk = ahead;
     }
+    const bool passes_on = G::ordered && pipe_.at.thread == C.threads() - 1;
     ptx::sync_block();
+    if (passes_on && tiles >= 2) pass_on_last(pipe_.at, added);
     ptx::sync_block();
+    if (passes_on && tiles >= 1) pass_on_last(pipe_.at, behind);
   }
 
   // S, P and dV of one tile; hands P over.
@@ -138,15 +154,16 @@ class SplitBackward {
     multiply<G::dtype, typename G::RowTile>(dv, p, pipe_.dout_tile(stage) + lane_offset<Walk::down>(at.lane));
   }
 
-  // dP, dS and dK of one tile; leaves dS for the dQ product.
+  // dP, dS and dK of one tile; leaves dS for the dQ product. `pass_on` runs while P may be on its way.
   template <bool Masked>
-  void score_gradients(const QueryWalk& walk, i32 stage, const tile::Operand<G::dim_blocks, G::key_blocks>& v, Gradient& dk) {
+  void score_gradients(const QueryWalk& walk, i32 stage, const tile::Operand<G::dim_blocks, G::key_blocks>& v, Gradient& dk, auto pass_on) {
     using namespace tile;
     const auto& at = pipe_.at;
     Fragments dp;
     start_from_row_delta(dp, pipe_.row_stats(stage) + G::rows * 4, at.lane);
     multiply_transposed<G::dtype, typename G::RowTile>(dp, v, pipe_.dout_tile(stage) + lane_offset<Walk::across>(at.lane));
     if constexpr (Masked) erase_invisible(dp, PairMask<C>(at, walk.tile * G::rows));
+    pass_on();
     ptx::sync_named(pipe_.pair_barrier(), 64);  // P has arrived
     const ptx::SharedAddress pairs =
         pipe_.ds_tile(stage) + u32(at.warp_first_key * G::PairTile::row_bytes) + G::PairWriter::lane_offset(at.lane);

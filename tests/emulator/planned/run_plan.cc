@@ -35,7 +35,8 @@ void add_workspace(Memory& memory, const WorkspaceLayout& w, void* base) {
   const std::pair<const char*, WorkspaceLayout::Region> all[] = {
       {"packed q", w.packed_q},       {"packed k", w.packed_k},   {"packed v", w.packed_v},   {"packed out", w.packed_out},
       {"packed dout", w.packed_dout}, {"packed dq", w.packed_dq}, {"packed dk", w.packed_dk}, {"packed dv", w.packed_dv},
-      {"row_lse2", w.row_lse2},       {"row_delta", w.row_delta}, {"dq_accumulator", w.dq_accumulator}};
+      {"row_lse2", w.row_lse2},       {"row_delta", w.row_delta}, {"dq_accumulator", w.dq_accumulator},
+      {"dq_turns", w.dq_turns},       {"ticket", w.ticket}};
   for (const auto& [name, r] : all)
     if (r.bytes > 0) memory.add(name, std::make_unique<Region>(name, static_cast<u8*>(base) + r.offset, r.bytes, Access::output), false);
 }
