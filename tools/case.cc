@@ -38,11 +38,13 @@ std::string bound_text(i64 v) { return v == Window::unlimited ? "none" : std::to
 
 std::string Case::text() const {
   const Problem& p = problem;
-  std::string text = fmt::format("{} b{} hq{} hkv{} sq{} sk{} d{} scale {} window {},{}", p.dtype == DType::bf16 ? "bf16" : "fp16", p.batch, p.heads_q, p.heads_kv,
-                                 p.seqlen_q, p.seqlen_k, p.head_dim, p.scale, bound_text(p.window.left), bound_text(p.window.right));
+  std::string text =
+      fmt::format("{} b{} hq{} hkv{} sq{} sk{} d{} scale {} window {},{}", p.dtype == DType::bf16 ? "bf16" : "fp16", p.batch, p.heads_q,
+                  p.heads_kv, p.seqlen_q, p.seqlen_k, p.head_dim, p.scale, bound_text(p.window.left), bound_text(p.window.right));
   text += layout_text("q", p.q) + layout_text("k", p.k) + layout_text("v", p.v) + layout_text("out", p.out) + layout_text("dout", p.dout);
   text += layout_text("dq", p.dq) + layout_text("dk", p.dk) + layout_text("dv", p.dv);
-  text += fmt::format(" want {}{}{}{}{} {}", p.want_lse ? "" : "no-lse ", p.want_dq ? "dq" : "", p.want_dk ? " dk" : "", p.want_dv ? " dv" : "", p.has_dlse ? " dlse" : "", special);
+  text += fmt::format(" want {}{}{}{}{} {}", p.want_lse ? "" : "no-lse ", p.want_dq ? "dq" : "", p.want_dk ? " dk" : "",
+                      p.want_dv ? " dv" : "", p.has_dlse ? " dlse" : "", special);
   return text;
 }
 
@@ -55,7 +57,8 @@ template <class Visit>
 void Arena::visit(const Block& b, Visit visit) {
   for (i64 n = 0; n < b.batch; ++n)
     for (i64 r = 0; r < b.rows; ++r)
-      for (i64 h = 0; h < b.heads; ++h) visit(n, r, h, b.offset + (n * b.layout.batch + r * b.layout.row + h * b.layout.head) * size_of(b.layout.dtype));
+      for (i64 h = 0; h < b.heads; ++h)
+        visit(n, r, h, b.offset + (n * b.layout.batch + r * b.layout.row + h * b.layout.head) * size_of(b.layout.dtype));
 }
 
 void Arena::place(const char* name, const TensorLayout& layout, i64 batch, i64 rows, i64 heads, i64 dim, bool output) {
@@ -67,8 +70,12 @@ void Arena::place(const char* name, const TensorLayout& layout, i64 batch, i64 r
 
 Arena::Arena(const Case& c, i64 workspace_bytes) : workspace_bytes_(workspace_bytes) {
   const Problem& p = c.problem;
-  const auto per_query = [&](const char* name, const TensorLayout& t, i64 dim, bool output) { place(name, t, p.batch, p.seqlen_q, p.heads_q, dim, output); };
-  const auto per_key = [&](const char* name, const TensorLayout& t, i64 dim, bool output) { place(name, t, p.batch, p.seqlen_k, p.heads_kv, dim, output); };
+  const auto per_query = [&](const char* name, const TensorLayout& t, i64 dim, bool output) {
+    place(name, t, p.batch, p.seqlen_q, p.heads_q, dim, output);
+  };
+  const auto per_key = [&](const char* name, const TensorLayout& t, i64 dim, bool output) {
+    place(name, t, p.batch, p.seqlen_k, p.heads_kv, dim, output);
+  };
   per_query("q", p.q, p.head_dim, false);
   per_key("k", p.k, p.head_dim, false);
   per_key("v", p.v, p.value_dim, false);
@@ -153,7 +160,8 @@ std::string Arena::damage(const std::vector<u8>& after) const {
     for (const Block& b : blocks_)
       if (b.offset <= i) where = b.name, start = b.offset;
     if (workspace_ <= i) where = "workspace", start = workspace_;
-    return fmt::format("byte {} counted from the start of {} was overwritten (an input, a gap between rows or a guard band)", i - start, where);
+    return fmt::format("byte {} counted from the start of {} was overwritten (an input, a gap between rows or a guard band)", i - start,
+                       where);
   }
   return "";
 }

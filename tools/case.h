@@ -12,10 +12,10 @@ namespace speedlight::cli {
 struct Case {
   Problem problem;
   u64 seed = 0;
-  float outlier = 1;            // every 37th row of q and k is scaled by this
-  float shift = 0;              // not 0: channel 0 of q is 16, channel 0 of k is this, so that logits are far from 0
-  bool loss = false;            // dout and dlse are the gradients of mean(out^2) + 1e-3 mean(lse^2), made from the forward's own results
-  std::string special;          // what the generator did on purpose, for the histogram and the report
+  float outlier = 1;    // every 37th row of q and k is scaled by this
+  float shift = 0;      // not 0: channel 0 of q is 16, channel 0 of k is this, so that logits are far from 0
+  bool loss = false;    // dout and dlse are the gradients of mean(out^2) + 1e-3 mean(lse^2), made from the forward's own results
+  std::string special;  // what the generator did on purpose, for the histogram and the report
   std::string text() const;
 };
 
@@ -37,18 +37,18 @@ class Arena {
     const char* name;
     TensorLayout layout;
     i64 batch, rows, heads, dim;
-    i64 offset;    // of element (0, 0, 0, 0)
+    i64 offset;  // of element (0, 0, 0, 0)
     bool output;
   };
   void place(const char* name, const TensorLayout& layout, i64 batch, i64 rows, i64 heads, i64 dim, bool output);
   const Block* find(const char* name) const;
   void fill(const Block& block, const Case& c);
   template <class Visit>
-  static void visit(const Block& block, Visit visit);   // visit(batch, row, head, byte offset of the row's first element)
+  static void visit(const Block& block, Visit visit);  // visit(batch, row, head, byte offset of the row's first element)
 
   std::vector<Block> blocks_;
   std::vector<u8> bytes_;
-  std::vector<bool> writable_;   // a byte that the calls may change, by 2-byte unit
+  std::vector<bool> writable_;  // a byte that the calls may change, by 2-byte unit
   i64 size_ = 0, workspace_ = 0, workspace_bytes_ = 0;
 };
 

@@ -21,7 +21,9 @@ void check(Machine& machine, const Case& c, CaseResult& result) {
     arena.write_loss_gradients(after);
     const Pointers mine = arena.pointers(nullptr);
     for (const void* gradient : {mine.dout, static_cast<const void*>(mine.dlse)}) {
-      const i64 offset = i64(reinterpret_cast<intptr_t>(gradient)), size = gradient == mine.dout ? extent_bytes(p.dout, p.batch, p.seqlen_q, p.heads_q, p.value_dim) : p.batch * p.heads_q * p.seqlen_q * 4;
+      const i64 offset = i64(reinterpret_cast<intptr_t>(gradient)),
+                size = gradient == mine.dout ? extent_bytes(p.dout, p.batch, p.seqlen_q, p.heads_q, p.value_dim)
+                                             : p.batch * p.heads_q * p.seqlen_q * 4;
       machine.write(static_cast<u8*>(memory) + offset, arena.bytes().data() + offset, size);
     }
   }
@@ -54,8 +56,11 @@ void check(Machine& machine, const Case& c, CaseResult& result) {
 std::string CaseResult::text() const {
   std::string text;
   for (const reference::TensorCheck& t : tensors)
-    text += fmt::format("  {:<4} {:<5} max error {:.3e}  bound {:.3e}  ratio {:.3f}{}\n", t.tensor, t.pass ? "ok" : "MISS", t.max_error, t.bound, t.worst_ratio,
-                        t.pass ? "" : fmt::format("  {} elements; worst (b {}, row {}, head {}, {}) is {} for {}", t.failures, t.batch, t.row, t.head, t.column, t.actual, t.expected));
+    text += fmt::format("  {:<4} {:<5} max error {:.3e}  bound {:.3e}  ratio {:.3f}{}\n", t.tensor, t.pass ? "ok" : "MISS", t.max_error,
+                        t.bound, t.worst_ratio,
+                        t.pass ? ""
+                               : fmt::format("  {} elements; worst (b {}, row {}, head {}, {}) is {} for {}", t.failures, t.batch, t.row,
+                                             t.head, t.column, t.actual, t.expected));
   if (!fault.empty()) text += "  fault: " + fault + "\n";
   return text;
 }

@@ -8,9 +8,9 @@ namespace speedlight::cli {
 
 struct CaseResult {
   bool pass = false;
-  std::string fault;                              // an error or damaged memory; empty otherwise
+  std::string fault;  // an error or damaged memory; empty otherwise
   std::vector<reference::TensorCheck> tensors;
-  std::string text() const;                       // a line a tensor
+  std::string text() const;  // a line a tensor
 };
 
 // Never throws: an Error is a fault of the case.

@@ -15,7 +15,8 @@ struct CompileOptions {
 };
 
 int parse_target(const std::string& text) {
-  if (text.rfind("sm_", 0) == 0 && text.size() > 3 && text.find_first_not_of("0123456789", 3) == std::string::npos) return std::stoi(text.substr(3));
+  if (text.rfind("sm_", 0) == 0 && text.size() > 3 && text.find_first_not_of("0123456789", 3) == std::string::npos)
+    return std::stoi(text.substr(3));
   throw Error(Status::unknown_device, fmt::format("--target {}: write sm_80, sm_86, sm_90, sm_120 or another sm_NN", text));
 }
 
@@ -30,7 +31,8 @@ std::vector<KernelConfig> read_recipe(const std::string& path) {
 }
 
 std::vector<KernelConfig> choose(const CompileOptions& o, int target) {
-  if (o.shipped + !o.config.empty() + !o.recipe.empty() != 1) throw Error(Status::invalid_argument, "compile: give exactly one of --shipped, --config TEXT, --recipe FILE");
+  if (o.shipped + !o.config.empty() + !o.recipe.empty() != 1)
+    throw Error(Status::invalid_argument, "compile: give exactly one of --shipped, --config TEXT, --recipe FILE");
   if (o.shipped) return shipped_configs(target);
   if (!o.recipe.empty()) return read_recipe(o.recipe);
   return {parse_config(o.config)};
@@ -61,14 +63,22 @@ int compile_command(const Target& target, const CompileOptions& o) {
     times.push_back(code.compile_ms);
     spilling += code.spill_bytes > 0;
     largest = std::max(largest, shared);
-    json.push_back({{"config", to_text(config)}, {"registers", code.registers}, {"spill_bytes", code.spill_bytes}, {"shared_bytes", shared}, {"ms", code.compile_ms}, {"bytes", code.cubin.size()}});
-    if (!target.json) fmt::print("{:<62} {:>9} {:>6} {:>7} {:>7.0f} {:>7}\n", to_text(config), code.registers, code.spill_bytes, shared, code.compile_ms, code.cubin.size());
+    json.push_back({{"config", to_text(config)},
+                    {"registers", code.registers},
+                    {"spill_bytes", code.spill_bytes},
+                    {"shared_bytes", shared},
+                    {"ms", code.compile_ms},
+                    {"bytes", code.cubin.size()}});
+    if (!target.json)
+      fmt::print("{:<62} {:>9} {:>6} {:>7} {:>7.0f} {:>7}\n", to_text(config), code.registers, code.spill_bytes, shared, code.compile_ms,
+                 code.cubin.size());
     progress.step(i64(times.size()));
   }
   std::sort(times.begin(), times.end());
   const double median = times.empty() ? 0 : times[times.size() / 2];
   print(target, {{"target", sm}, {"rows", json}, {"median_ms", median}, {"spilling", spilling}, {"largest_shared_bytes", largest}},
-        fmt::format("{} kernels for sm_{}: median {:.0f} ms, {} with spills, at most {} bytes of shared memory", times.size(), sm, median, spilling, largest));
+        fmt::format("{} kernels for sm_{}: median {:.0f} ms, {} with spills, at most {} bytes of shared memory", times.size(), sm, median,
+                    spilling, largest));
   return 0;
 }
 
@@ -83,7 +93,8 @@ Run add_compile(CLI::App& app) {
   command->add_flag("--shipped", options->shipped, "every kernel that ships for the target");
   command->add_option("--config", options->config, "one kernel by its canonical text");
   command->add_option("--recipe", options->recipe, "a file with a config a line");
-  command->add_flag("--keep", options->keep, "through the store: what is found is not compiled again, what is compiled stays in the cache folder");
+  command->add_flag("--keep", options->keep,
+                    "through the store: what is found is not compiled again, what is compiled stays in the cache folder");
   command->add_flag("--count", options->count, "only count the kernels");
   return [=] { return compile_command(*target, *options); };
 }

@@ -36,7 +36,8 @@ Problem problem_of(const Cell& c) {  // 32K tokens, width 2048
   return dense_problem(DType::bf16, 32768 / c.seqlen, heads, heads, c.seqlen, c.seqlen, c.head_dim, c.causal);
 }
 std::string name_of(const Cell& c) {
-  return fmt::format("{:<8} D{:<3} S{:<4} {:<6}", c.pass == Pass::forward ? "forward" : "backward", c.head_dim, c.seqlen, c.causal ? "causal" : "full");
+  return fmt::format("{:<8} D{:<3} S{:<4} {:<6}", c.pass == Pass::forward ? "forward" : "backward", c.head_dim, c.seqlen,
+                     c.causal ? "causal" : "full");
 }
 
 Plan plan_cell(const Cell& c, const DeviceFacts& card, const KernelConfig* force = nullptr) {
@@ -44,7 +45,8 @@ Plan plan_cell(const Cell& c, const DeviceFacts& card, const KernelConfig* force
   return plan_backward(problem_of(c), card, force ? &std::get<BackwardConfig>(*force).tuning : nullptr);
 }
 const KernelConfig& main_kernel(const Plan& plan) {
-  return std::ranges::find_if(plan.launches, [](const PlannedLaunch& l) { return l.step == Step::forward || l.step == Step::backward; })->config;
+  return std::ranges::find_if(plan.launches, [](const PlannedLaunch& l) { return l.step == Step::forward || l.step == Step::backward; })
+      ->config;
 }
 
 // Each kernel is disassembled once.
@@ -65,21 +67,48 @@ Json counts_json(const model::Counts& counts) {
   return json;
 }
 Json code_json(const model::KernelCode& code) {
-  Json json = {{"config", to_text(code.config)}, {"target", code.target}, {"registers", code.registers}, {"spill_bytes", code.spill_bytes}, {"once", counts_json(code.once)}};
-  for (const model::TileCounts& role : code.roles) json["roles"].push_back({{"whole", counts_json(role.whole)}, {"masked", counts_json(role.masked)}});
+  Json json = {{"config", to_text(code.config)},
+               {"target", code.target},
+               {"registers", code.registers},
+               {"spill_bytes", code.spill_bytes},
+               {"once", counts_json(code.once)}};
+  for (const model::TileCounts& role : code.roles)
+    json["roles"].push_back({{"whole", counts_json(role.whole)}, {"masked", counts_json(role.masked)}});
   return json;
 }
 Json prediction_json(const Cell& c, const DeviceFacts& card, const std::string& config, const model::Prediction& p) {
-  return {{"modelled", true}, {"card", card.name}, {"pass", c.pass == Pass::forward ? "forward" : "backward"}, {"head_dim", c.head_dim}, {"seqlen", c.seqlen},
-          {"causal", c.causal}, {"config", config}, {"ms", p.ms}, {"tflops", p.tflops}, {"inner_share", p.inner_share}, {"whole_share", p.whole_share},
-          {"hidden_ms", p.hidden_ms}, {"helper_ms", p.helper_ms}, {"diagonal_share", p.diagonal}, {"waves", p.waves}, {"blocks_per_sm", p.blocks_per_sm},
-          {"warps_per_scheduler", p.warps}, {"dram_bytes", p.dram_bytes}, {"l2_bytes", p.l2_bytes}, {"bound", p.bound},
-          {"unit_cycles", {{"tensor", p.units.tensor}, {"issue", p.units.issue}, {"shared", p.units.shared}, {"mufu", p.units.mufu}, {"fp32", p.units.fp32}, {"integer", p.units.integer}}}};
+  return {{"modelled", true},
+          {"card", card.name},
+          {"pass", c.pass == Pass::forward ? "forward" : "backward"},
+          {"head_dim", c.head_dim},
+          {"seqlen", c.seqlen},
+          {"causal", c.causal},
+          {"config", config},
+          {"ms", p.ms},
+          {"tflops", p.tflops},
+          {"inner_share", p.inner_share},
+          {"whole_share", p.whole_share},
+          {"hidden_ms", p.hidden_ms},
+          {"helper_ms", p.helper_ms},
+          {"diagonal_share", p.diagonal},
+          {"waves", p.waves},
+          {"blocks_per_sm", p.blocks_per_sm},
+          {"warps_per_scheduler", p.warps},
+          {"dram_bytes", p.dram_bytes},
+          {"l2_bytes", p.l2_bytes},
+          {"bound", p.bound},
+          {"unit_cycles",
+           {{"tensor", p.units.tensor},
+            {"issue", p.units.issue},
+            {"shared", p.units.shared},
+            {"mufu", p.units.mufu},
+            {"fp32", p.units.fp32},
+            {"integer", p.units.integer}}}};
 }
 constexpr const char* columns = "modelled                          ms  TFLOP/s  inner  whole  bound    at best ms  waves  waste  config";
 std::string prediction_line(const Cell& c, const std::string& config, const model::Prediction& p) {
-  return fmt::format("{} {:>9.3f} {:>8.1f} {:>4.1f} % {:>4.1f} %  {:<7} {:>11.3f} {:>6.1f} {:>4.1f} %  {}", name_of(c), p.ms, p.tflops, 100 * p.inner_share, 100 * p.whole_share,
-                     p.bound, p.hidden_ms, p.waves, 100 * p.diagonal, config);
+  return fmt::format("{} {:>9.3f} {:>8.1f} {:>4.1f} % {:>4.1f} %  {:<7} {:>11.3f} {:>6.1f} {:>4.1f} %  {}", name_of(c), p.ms, p.tflops,
+                     100 * p.inner_share, 100 * p.whole_share, p.bound, p.hidden_ms, p.waves, 100 * p.diagonal, config);
 }
 
 // The one asked for, else those of `otherwise`.
@@ -90,7 +119,8 @@ std::vector<DeviceFacts> cards_of(const ModelOptions& o, const std::vector<std::
     target.card = name;
     cards.push_back(card_facts(target));
     if (cards.back().target != 90 && cards.back().target != 120)
-      throw Error(Status::unsupported, fmt::format("--card {}: the model was made for sm_90 and sm_120, not sm_{}", name, cards.back().target));
+      throw Error(Status::unsupported,
+                  fmt::format("--card {}: the model was made for sm_90 and sm_120, not sm_{}", name, cards.back().target));
   }
   return cards;
 }
@@ -113,7 +143,8 @@ int model_matrix(const ModelOptions& o) {
 // The configs of the table's rows that a cell could have been given.
 std::vector<KernelConfig> row_configs(const Cell& c, const DeviceFacts& card) {
   std::vector<KernelConfig> configs;
-  const Spec spec{.dtype = DType::bf16, .head_dim = u16(c.head_dim), .value_dim = u16(c.head_dim), .mask = c.causal ? MaskKind::band : MaskKind::none};
+  const Spec spec{
+      .dtype = DType::bf16, .head_dim = u16(c.head_dim), .value_dim = u16(c.head_dim), .mask = c.causal ? MaskKind::band : MaskKind::none};
   if (c.pass == Pass::forward)
     for (const ForwardTuning& t : forward_tunings(card.target, int(c.head_dim), c.causal)) configs.push_back(ForwardConfig{spec, t});
   else
@@ -165,7 +196,8 @@ int model_measured(const ModelOptions& o) {
     Cell c{};
     std::string mask, pass, text;
     double ms = 0;
-    if (!(words >> c.head_dim >> c.seqlen >> mask >> pass >> ms >> text)) throw Error(Status::invalid_argument, fmt::format("--measured {}: not understood: {}", o.measured, line));
+    if (!(words >> c.head_dim >> c.seqlen >> mask >> pass >> ms >> text))
+      throw Error(Status::invalid_argument, fmt::format("--measured {}: not understood: {}", o.measured, line));
     c.causal = mask == "causal", c.pass = pass == "forward" ? Pass::forward : Pass::backward;
     const KernelConfig config = parse_config(text);
     const model::Prediction p = predict_cell(c, card, &config);
@@ -174,7 +206,9 @@ int model_measured(const ModelOptions& o) {
     ++rows, near += std::abs(error) <= 0.1, planned_rows += planned, planned_near += planned && std::abs(error) <= 0.1;
     json.push_back(prediction_json(c, card, text, p));
     json.back()["measured_ms"] = ms, json.back()["planned"] = planned;
-    if (!o.json) fmt::print("{} measured {:>7.3f} ms, modelled {:>7.3f} ms, {:+5.1f} %{} {}\n", name_of(c), ms, p.ms, 100 * error, planned ? " *" : "  ", text);
+    if (!o.json)
+      fmt::print("{} measured {:>7.3f} ms, modelled {:>7.3f} ms, {:+5.1f} %{} {}\n", name_of(c), ms, p.ms, 100 * error,
+                 planned ? " *" : "  ", text);
   }
   if (o.json)
     fmt::print("{}\n", json.dump(2));
@@ -219,7 +253,8 @@ int model_check(const ModelOptions& o) {
     fmt::print("{}: inner {:.4f}, was {:.4f}; whole {:.4f}, was {:.4f}\n", found->first, inner_now, inner, whole_now, whole);
   }
   if (known != shares.size()) same = false, fmt::print("{} of {} cells are in {}\n", known, shares.size(), o.check);
-  fmt::print("{}\n", same ? "modelled shares as before" : "modelled shares changed; where that was meant, write them anew with `speedlight model --shares`");
+  fmt::print("{}\n", same ? "modelled shares as before"
+                          : "modelled shares changed; where that was meant, write them anew with `speedlight model --shares`");
   return same ? 0 : 1;
 }
 
@@ -237,12 +272,15 @@ int model_command(const ModelOptions& o) {
 }  // namespace
 
 Run add_model(CLI::App& app) {
-  CLI::App* command = app.add_subcommand("model", "modelled times of the 24-cell matrix, from the kernels' machine code (default: rtx5090 and rtxpro6000)");
+  CLI::App* command =
+      app.add_subcommand("model", "modelled times of the 24-cell matrix, from the kernels' machine code (default: rtx5090 and rtxpro6000)");
   auto options = std::make_shared<ModelOptions>();
   command->add_option("--card", options->card, "one card instead: rtx5090, rtxpro6000, gb10, h200, h100");
   command->add_flag("--rows", options->rows, "every row of the tuned table for each cell");
   command->add_option("--config", options->config, "only what one kernel's loops hold, as JSON");
-  command->add_option("--measured", options->measured, "compare with measured times: a file of 'head_dim seqlen full|causal forward|backward ms config' (default card: h200)");
+  command->add_option(
+      "--measured", options->measured,
+      "compare with measured times: a file of 'head_dim seqlen full|causal forward|backward ms config' (default card: h200)");
   command->add_flag("--shares", options->shares, "only the shares of the tensor peak, as tests/model/shares.txt holds them");
   command->add_option("--check", options->check, "compare with such a file; exit status 1 where a share differs by more than 1 %");
   command->add_flag("--json", options->json, "print JSON");

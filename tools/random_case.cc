@@ -11,7 +11,9 @@ class Draw {
   i64 between(i64 lo, i64 hi) { return std::uniform_int_distribution<i64>(lo, hi)(random_); }
   bool chance(double p) { return std::uniform_real_distribution<>(0, 1)(random_) < p; }
   template <class T>
-  T pick(std::initializer_list<T> list) { return list.begin()[between(0, i64(list.size()) - 1)]; }
+  T pick(std::initializer_list<T> list) {
+    return list.begin()[between(0, i64(list.size()) - 1)];
+  }
 
  private:
   std::mt19937_64 random_;
@@ -30,15 +32,18 @@ TensorLayout layout(Draw& draw, DType dtype, i64 batch, i64 rows, i64 heads, i64
   TensorLayout t = contiguous(dtype, rows, heads, dim);
   if (strided) {
     const i64 kind = draw.between(0, input ? 4 : 3);
-    if (kind == 0) t = {dtype, heads * rows * dim, dim, rows * dim, 16};                                       // (batch, heads, rows, dim)
-    if (kind == 1) t = {dtype, 3 * rows * heads * dim, 3 * heads * dim, dim, 16};                              // a slice of packed q, k, v
-    if (kind == 2) t = {dtype, rows * (heads * (dim + 8) + 16), heads * (dim + 8) + 16, dim + 8, 16};          // padded
-    if (kind == 3) t = {dtype, dim, batch * heads * dim, batch * dim, 16};                                     // batch inside: (rows, heads, batch, dim)
-    if (kind == 4) t.batch = draw.chance(0.5) ? 0 : t.batch, t.head = draw.chance(0.5) ? 0 : t.head, t.row = draw.chance(0.2) ? 0 : t.row;  // broadcast
+    if (kind == 0) t = {dtype, heads * rows * dim, dim, rows * dim, 16};                               // (batch, heads, rows, dim)
+    if (kind == 1) t = {dtype, 3 * rows * heads * dim, 3 * heads * dim, dim, 16};                      // a slice of packed q, k, v
+    if (kind == 2) t = {dtype, rows * (heads * (dim + 8) + 16), heads * (dim + 8) + 16, dim + 8, 16};  // padded
+    if (kind == 3) t = {dtype, dim, batch * heads * dim, batch * dim, 16};  // batch inside: (rows, heads, batch, dim)
+    if (kind == 4)
+      t.batch = draw.chance(0.5) ? 0 : t.batch, t.head = draw.chance(0.5) ? 0 : t.head, t.row = draw.chance(0.2) ? 0 : t.row;  // broadcast
   }
   if (misaligned) {
-    if (draw.chance(0.5)) t.alignment = u32(size_of(dtype)) << draw.between(0, 1);
-    else t = {dtype, rows * (heads * (dim + 3) + 1) + 5, heads * (dim + 3) + 1, dim + 3, u32(size_of(dtype))};
+    if (draw.chance(0.5))
+      t.alignment = u32(size_of(dtype)) << draw.between(0, 1);
+    else
+      t = {dtype, rows * (heads * (dim + 3) + 1) + 5, heads * (dim + 3) + 1, dim + 3, u32(size_of(dtype))};
   }
   return t;
 }
@@ -51,8 +56,10 @@ void shape(Draw& draw, Problem& p, double work) {
   p.seqlen_k = length(draw);
   p.seqlen_q = draw.chance(0.5) ? p.seqlen_k : length(draw);
   const i64 mask = draw.between(0, 99);
-  if (mask < 50) p.window.right = 0;
-  else if (mask < 65) p.window = {draw.chance(0.7) ? draw.between(0, 200) : Window::unlimited, draw.chance(0.7) ? draw.between(0, 100) : Window::unlimited};
+  if (mask < 50)
+    p.window.right = 0;
+  else if (mask < 65)
+    p.window = {draw.chance(0.7) ? draw.between(0, 200) : Window::unlimited, draw.chance(0.7) ? draw.between(0, 100) : Window::unlimited};
   if (draw.chance(0.15)) {  // rows without keys
     p.window.right = 0;
     p.seqlen_q = p.seqlen_k + draw.between(1, 200);

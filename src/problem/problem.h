@@ -17,19 +17,19 @@ struct TensorLayout {
 
 struct Problem {
   i64 batch = 0, heads_q = 0, heads_kv = 0, seqlen_q = 0, seqlen_k = 0, head_dim = 0, value_dim = 0;
-  DType dtype = DType::bf16;       // of q, k, v, dout
-  TensorLayout q, k, v, out;       // out: dtype or fp32
-  TensorLayout dout, dq, dk, dv;   // backward; gradients: dtype or fp32
-  bool want_lse = true;            // forward: write the LSE
+  DType dtype = DType::bf16;                            // of q, k, v, dout
+  TensorLayout q, k, v, out;                            // out: dtype or fp32
+  TensorLayout dout, dq, dk, dv;                        // backward; gradients: dtype or fp32
+  bool want_lse = true;                                 // forward: write the LSE
   bool want_dq = true, want_dk = true, want_dv = true;  // backward
-  bool has_dlse = false;           // backward: a gradient of the LSE comes in
-  float scale = 0;                 // softmax scale; any finite value
-  Window window;                   // no mask, causal and sliding windows are all bands
+  bool has_dlse = false;                                // backward: a gradient of the LSE comes in
+  float scale = 0;                                      // softmax scale; any finite value
+  Window window;                                        // no mask, causal and sliding windows are all bands
   SequenceLayout layout = SequenceLayout::padded;
   Determinism determinism = Determinism::none;
-  float softcap = 0;               // 0: none
-  float dropout = 0;               // 0: none
-  bool accumulate = false;         // add to the gradients instead of overwriting them
+  float softcap = 0;        // 0: none
+  float dropout = 0;        // 0: none
+  bool accumulate = false;  // add to the gradients instead of overwriting them
   bool operator==(const Problem&) const = default;
 
   bool masked() const { return window != Window{}; }

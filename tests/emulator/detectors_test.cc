@@ -207,7 +207,9 @@ TEST(Detectors, global_extents) {
   std::vector<u16> data(8 * 2 * 24);
   const StridedTensor tensor{data.data(), 0, 2 * 24, 24};  // rows of two heads of 16 elements, 8 between
   const Region region("x", tensor, 2, 1, 8, 2, 16, Access::input);
-  expect_clean(1, 32, [&] { ptx::load_global_128(data.data() + ptx::lane_index() / 4 * 48 + ptx::lane_index() % 4 / 2 * 24 + ptx::lane_index() % 2 * 8); });
+  expect_clean(1, 32, [&] {
+    ptx::load_global_128(data.data() + ptx::lane_index() / 4 * 48 + ptx::lane_index() % 4 / 2 * 24 + ptx::lane_index() % 2 * 8);
+  });
   expect_fault("between or past", 1, 32, [&] { ptx::load_global_128(data.data() + 16); });
   expect_fault("out of range", 1, 32, [&] { ptx::load_global_32(data.data() + data.size()); });
   expect_fault("an input", 1, 32, [&] { ptx::store_global_16(data.data(), 0); });
@@ -229,10 +231,14 @@ TEST(Detectors, global_initialisation_and_races) {
   for (const auto& config : all_modes()) {
     const Region region("x", x.data(), 256, Access::output);
     EXPECT_EQ(region.unwritten(), 256);
-    EXPECT_THROW(emulator::launch(1, 32, 0, [&] { ptx::add_global_float(&x[ptx::lane_index()], 1); }, config), emulator::Fault);
-    emulator::launch(1, 32, 0, [&] { ptx::store_global_float(&x[ptx::lane_index()], 0); }, config);
+    EXPECT_THROW(emulator::launch(
+                     1, 32, 0, [&] { ptx::add_global_float(&x[ptx::lane_index()], 1); }, config),
+                 emulator::Fault);
+    emulator::launch(
+        1, 32, 0, [&] { ptx::store_global_float(&x[ptx::lane_index()], 0); }, config);
     EXPECT_EQ(region.first_unwritten(), 128);
-    emulator::launch(4, 32, 0, [&] { ptx::add_global_float(&x[0], 1); }, config);
+    emulator::launch(
+        4, 32, 0, [&] { ptx::add_global_float(&x[0], 1); }, config);
     EXPECT_EQ(x[0], 128);
   }
   const Region region("x", x.data(), 256, Access::accumulate);

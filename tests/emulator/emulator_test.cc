@@ -37,8 +37,10 @@ void product_kernel(const u16* a, const u16* b, float* c) {
   const ptx::SharedAddress shared = ptx::dynamic_shared();
   const i32 lane = ptx::lane_index();
   ptx::store_shared_128(shared + lane * 16, ptx::load_global_128(a + lane * 8));
-  if (lane < 16) ptx::store_shared_128(shared + 512 + lane * 16, ptx::load_global_128(b + lane * 8));
-  else ptx::store_shared_128(shared + 512 + lane * 16, {});
+  if (lane < 16)
+    ptx::store_shared_128(shared + 512 + lane * 16, ptx::load_global_128(b + lane * 8));
+  else
+    ptx::store_shared_128(shared + 512 + lane * 16, {});
   ptx::sync_warp();
   u32 fa[4], fb[4];
   ptx::ldmatrix_x4(fa, shared + (lane % 16) * 32 + lane / 16 * 16);
@@ -120,7 +122,8 @@ TEST(Emulator, counts_bank_conflicts_and_sectors) {
   const Region region("x", x, sizeof x, Access::input);
   const emulator::Config config{.trace = true};
   const auto conflicts = [&](i32 stride) {
-    const auto c = emulator::launch(1, 32, 32 * 128, [&] { ptx::store_shared_32(ptx::dynamic_shared() + u32(ptx::lane_index() * stride), 0); }, config);
+    const auto c = emulator::launch(
+        1, 32, 32 * 128, [&] { ptx::store_shared_32(ptx::dynamic_shared() + u32(ptx::lane_index() * stride), 0); }, config);
     EXPECT_EQ(c.shared_accesses, 1u);
     return c.shared_wavefronts;
   };
@@ -128,19 +131,23 @@ TEST(Emulator, counts_bank_conflicts_and_sectors) {
   EXPECT_EQ(conflicts(8), 2u);
   EXPECT_EQ(conflicts(128), 32u);
   const auto sectors = [&](i32 stride) {
-    return emulator::launch(1, 32, 0, [&] { ptx::load_global_float(&x[ptx::lane_index() * stride]); }, config).global_sectors;
+    return emulator::launch(
+               1, 32, 0, [&] { ptx::load_global_float(&x[ptx::lane_index() * stride]); }, config)
+        .global_sectors;
   };
   EXPECT_EQ(sectors(0), 1u);
   EXPECT_EQ(sectors(1), 4u);
   EXPECT_EQ(sectors(32), 32u);
   const auto matrix = [&](bool swizzled) {
-    return emulator::launch(1, 32, 4096, [&] {
-      const u32 lane = u32(ptx::lane_index());
-      for (u32 i = 0; i < 8; ++i) ptx::store_shared_128(ptx::dynamic_shared() + lane * 128 + i * 16, {});
-      ptx::sync_warp();
-      u32 r[4];
-      ptx::ldmatrix_x4(r, ptx::dynamic_shared() + lane * 128 + (swizzled ? lane % 8 * 16 : 0));
-    }).matrix_wavefronts;
+    return emulator::launch(1, 32, 4096,
+                            [&] {
+                              const u32 lane = u32(ptx::lane_index());
+                              for (u32 i = 0; i < 8; ++i) ptx::store_shared_128(ptx::dynamic_shared() + lane * 128 + i * 16, {});
+                              ptx::sync_warp();
+                              u32 r[4];
+                              ptx::ldmatrix_x4(r, ptx::dynamic_shared() + lane * 128 + (swizzled ? lane % 8 * 16 : 0));
+                            })
+        .matrix_wavefronts;
   };
   EXPECT_EQ(matrix(true), 4u);
   EXPECT_EQ(matrix(false), 32u);

@@ -7,8 +7,8 @@
 
 #include "cpu/compare.h"
 #include "cpu/element.h"
-#include "planned/run_plan.h"
 #include "plan/tables.h"
+#include "planned/run_plan.h"
 #include "tools/case.h"
 
 namespace speedlight {
@@ -20,8 +20,8 @@ struct Shape {
   Window window;
   enum Layout { dense, heads_first, padded, misaligned, broadcast } layout = dense;
   bool fp32 = false, dlse = false, outliers = false;
-  float scale = 1;   // times 1 / sqrt(head_dim)
-  float shift = 0;   // moves all logits by 16 * shift * scale
+  float scale = 1;  // times 1 / sqrt(head_dim)
+  float shift = 0;  // moves all logits by 16 * shift * scale
 };
 
 // Around the edges of tiles of `rows` queries and `keys` keys; `deep` keys run a ring around. A band kernel gets causal problems and windows.
@@ -69,7 +69,9 @@ cli::Case make_case(const Shape& s, DType dtype, i64 dim) {
   p.head_dim = p.value_dim = dim;
   p.dtype = dtype;
   const DType result = s.fp32 ? DType::fp32 : dtype;
-  const auto per_query = [&](DType t, bool input) { return layout(s.layout, t, s.seqlen_q, s.heads_q, dim, input && s.layout != Shape::broadcast); };
+  const auto per_query = [&](DType t, bool input) {
+    return layout(s.layout, t, s.seqlen_q, s.heads_q, dim, input && s.layout != Shape::broadcast);
+  };
   const auto per_key = [&](DType t, bool input) { return layout(s.layout, t, s.seqlen_k, s.heads_kv, dim, input); };
   p.q = p.dout = per_query(dtype, true), p.k = p.v = per_key(dtype, true);
   p.out = p.dq = per_query(result, false), p.dk = p.dv = per_key(result, false);
@@ -85,11 +87,16 @@ cli::Case make_case(const Shape& s, DType dtype, i64 dim) {
 // Row i of an orthogonal array: nine rows meet every pair of values.
 emulator::Config modes(i32 i) {
   const i32 a = i % 3, b = i / 3 % 3, c = (a + b) % 3;
-  return {.landing = a == 0 ? emulator::Landing::at_once : emulator::Landing::late, .warps = emulator::Warps(b), .blocks = emulator::Blocks(c),
-          .seed = u64(i + 1), .resident = 1 + i % 3};
+  return {.landing = a == 0 ? emulator::Landing::at_once : emulator::Landing::late,
+          .warps = emulator::Warps(b),
+          .blocks = emulator::Blocks(c),
+          .seed = u64(i + 1),
+          .resident = 1 + i % 3};
 }
 
-DeviceFacts card_for(const KernelConfig& config) { return *find_card(runs_on(config, 80) ? "a100" : runs_on(config, 120) ? "rtx5090" : "h100"); }
+DeviceFacts card_for(const KernelConfig& config) {
+  return *find_card(runs_on(config, 80) ? "a100" : runs_on(config, 120) ? "rtx5090" : "h100");
+}
 
 // Bytes of an arena at the alignment that its pointers assume.
 struct Bytes {
@@ -148,7 +155,8 @@ TEST_P(Kernels, match_float64) {
     }
   };
   if (const auto* f = std::get_if<ForwardConfig>(&config))
-    run(f->spec, f->tuning.rows, f->tuning.keys, 2 * f->tuning.stages + 1, [&](const Problem& p) { return plan_forward(p, card, &f->tuning); });
+    run(f->spec, f->tuning.rows, f->tuning.keys, 2 * f->tuning.stages + 1,
+        [&](const Problem& p) { return plan_forward(p, card, &f->tuning); });
   if (const auto* b = std::get_if<BackwardConfig>(&config))
     run(b->spec, b->tuning.rows, b->tuning.keys, 2, [&](const Problem& p) { return plan_backward(p, card, &b->tuning); });
 }

@@ -17,17 +17,17 @@ struct Config {
   Warps warps = Warps::greedy;
   Blocks blocks = Blocks::forward;
   u64 seed = 1;
-  i32 resident = 2;        // blocks that run interleaved
-  std::string name = {};   // of the kernel, for reports
-  bool trace = false;      // also count what single lanes access together (slower)
+  i32 resident = 2;       // blocks that run interleaved
+  std::string name = {};  // of the kernel, for reports
+  bool trace = false;     // also count what single lanes access together (slower)
 };
 
 // What the launch did, over all blocks.
 struct Counts {
-  u64 mma = 0, ldmatrix = 0, stmatrix = 0, shuffles = 0;         // warp instructions
+  u64 mma = 0, ldmatrix = 0, stmatrix = 0, shuffles = 0;          // warp instructions
   u64 block_barriers = 0, named_barriers = 0, warp_barriers = 0;  // completed
-  u64 cp_async = 0, bulk_copies = 0, bulk_bytes = 0;             // cp_async: of a thread
-  u64 matrix_wavefronts = 0;   // of ldmatrix and stmatrix: 4 each without bank conflicts
+  u64 cp_async = 0, bulk_copies = 0, bulk_bytes = 0;              // cp_async: of a thread
+  u64 matrix_wavefronts = 0;                                      // of ldmatrix and stmatrix: 4 each without bank conflicts
   // With Config::trace. Lanes that reach the same place equally often since the warp last met count as one warp access.
   u64 shared_accesses = 0, shared_wavefronts = 0;  // plain, and cp.async's writes; wavefronts beyond the least are bank conflicts
   u64 global_accesses = 0, global_sectors = 0;     // plain and cp.async's reads; sectors of 32 bytes
@@ -46,7 +46,8 @@ Counts launch_raw(const Config& config, u32 grid, i32 threads, i32 shared_bytes,
 // Throws Fault. Not reentrant; one launch at a time in a process.
 template <class Kernel>
 Counts launch(u32 grid, i32 threads, i32 shared_bytes, const Kernel& kernel, const Config& config = {}) {
-  return launch_raw(config, grid, threads, shared_bytes, [](const void* k) { (*static_cast<const Kernel*>(k))(); }, &kernel);
+  return launch_raw(
+      config, grid, threads, shared_bytes, [](const void* k) { (*static_cast<const Kernel*>(k))(); }, &kernel);
 }
 
 }  // namespace speedlight::emulator

@@ -7,9 +7,9 @@
 namespace speedlight::emulator {
 
 enum class Access : u8 {
-  input,      // read only
-  output,     // poisoned with NaN patterns at registration; reading what nothing wrote is a fault
-  accumulate, // read, written and added to; its contents count as written
+  input,       // read only
+  output,      // poisoned with NaN patterns at registration; reading what nothing wrote is a fault
+  accumulate,  // read, written and added to; its contents count as written
 };
 
 // Registers memory for as long as it lives. `data` may be null when there is nothing (no bytes then).

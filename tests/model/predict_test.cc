@@ -1,7 +1,7 @@
 // Real kernels: skipped where nvdisasm is not there.
+#include "model/predict.h"
 #include <gtest/gtest.h>
 #include "model/disassemble.h"
-#include "model/predict.h"
 #include "problem/tensors.h"
 
 namespace speedlight::model {
@@ -26,7 +26,7 @@ TEST_F(RealCode, ForwardHoldsItsTileAndLittleElse) {
   const Counts& whole = code.roles[0].whole;
   EXPECT_EQ(whole.mma, 128);
   EXPECT_EQ(whole.ldmatrix, 32);
-  EXPECT_EQ(whole.mufu, 32);   // one exponential an element: 32 rows x 32 keys / 32 lanes, no redo
+  EXPECT_EQ(whole.mufu, 32);  // one exponential an element: 32 rows x 32 keys / 32 lanes, no redo
   EXPECT_LT(whole.instructions, 3 * whole.mma);
   EXPECT_EQ(code.roles[0].masked.mma, 64);
   EXPECT_GT(code.once.instructions, 100);

@@ -12,20 +12,20 @@ struct Counts {
   int copies = 0;        // LDGSTS: global to shared
   int bulk_copies = 0;   // UTMALDG, UBLKCP
   int shuffles = 0;
-  int wavefronts = 0;    // passes of 128 bytes through shared memory that ldmatrix, shared, copies and shuffles take without conflicts
+  int wavefronts = 0;  // passes of 128 bytes through shared memory that ldmatrix, shared, copies and shuffles take without conflicts
   int mufu = 0;
-  int fp32 = 0;          // FFMA, FADD, FMUL, FSEL, FSETP, half-precision arithmetic; the packed f32x2 forms count twice
-  int minmax = 0;        // FMNMX
-  int convert = 0;       // F2FP and the like
-  int integer = 0;       // IADD3, IMAD, LOP3, LEA, MOV, SEL, PRMT, ...
-  int uniform = 0;       // the uniform datapath
-  int branch = 0;        // BRA, BSSY, BSYNC, CALL, EXIT, WARPSYNC
+  int fp32 = 0;     // FFMA, FADD, FMUL, FSEL, FSETP, half-precision arithmetic; the packed f32x2 forms count twice
+  int minmax = 0;   // FMNMX
+  int convert = 0;  // F2FP and the like
+  int integer = 0;  // IADD3, IMAD, LOP3, LEA, MOV, SEL, PRMT, ...
+  int uniform = 0;  // the uniform datapath
+  int branch = 0;   // BRA, BSSY, BSYNC, CALL, EXIT, WARPSYNC
   int vote = 0;
-  int barrier = 0;       // BAR
-  int mbarrier = 0;      // SYNCS
-  int global = 0;        // LDG, STG
-  int reduce = 0;        // RED, ATOMG
-  int local = 0;         // LDL, STL: spills
+  int barrier = 0;   // BAR
+  int mbarrier = 0;  // SYNCS
+  int global = 0;    // LDG, STG
+  int reduce = 0;    // RED, ATOMG
+  int local = 0;     // LDL, STL: spills
 
   void add(const Instruction& instruction);
   Counts& operator+=(const Counts& other);

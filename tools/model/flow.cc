@@ -224,7 +224,8 @@ Counts once_counts(const Flow& flow, const std::vector<Way>& ways) {
     if (longest[size_t(b)].instructions > best.instructions) best = longest[size_t(b)];
     for (int to : flow.blocks[size_t(b)].next) {
       if (flow.is_back(b, to)) continue;
-      if (!reached[size_t(to)] || longest[size_t(b)].instructions > longest[size_t(to)].instructions) longest[size_t(to)] = longest[size_t(b)];
+      if (!reached[size_t(to)] || longest[size_t(b)].instructions > longest[size_t(to)].instructions)
+        longest[size_t(to)] = longest[size_t(b)];
       reached[size_t(to)] = 1;
     }
   }

@@ -8,20 +8,20 @@ namespace speedlight::model {
 struct Block {
   int begin = 0, end = 0;  // instructions [begin, end)
   Counts counts;
-  std::vector<int> next;   // blocks; without edges that are known to be rare
+  std::vector<int> next;  // blocks; without edges that are known to be rare
 };
 
 // A loop that holds mma, and the way through its body from the head back to it.
 struct Way {
-  int head = 0;            // block
+  int head = 0;             // block
   std::vector<int> blocks;  // in order
   Counts counts;
 };
 
 struct Flow {
   std::vector<Block> blocks;
-  std::vector<int> dominator;       // immediate; of the entry itself: itself; -1: unreachable
-  std::vector<int> order;           // reachable blocks, in reverse postorder
+  std::vector<int> dominator;  // immediate; of the entry itself: itself; -1: unreachable
+  std::vector<int> order;      // reachable blocks, in reverse postorder
 
   bool dominates(int a, int b) const;
   bool is_back(int from, int to) const { return dominates(to, from); }

@@ -8,7 +8,8 @@ namespace speedlight::model {
 namespace {
 
 [[noreturn]] void unexpected(const KernelConfig& config, int mma) {
-  throw Error(Status::invalid_argument, "model: " + to_text(config) + ": no loop with " + std::to_string(mma) + " mma an iteration was found");
+  throw Error(Status::invalid_argument,
+              "model: " + to_text(config) + ": no loop with " + std::to_string(mma) + " mma an iteration was found");
 }
 
 // The cheapest way with so many mma.

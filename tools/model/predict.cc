@@ -197,7 +197,9 @@ Prediction predict(const Plan& plan, const KernelCode& code) {
 
   BlockCycles hidden = block;
   hidden.other = std::max(0.0, block.other - block.tensor), hidden.waits = 0;
-  made.hidden_ms = (two_limits(grid_seconds(card, hidden, work.blocks, made.blocks_per_sm, unequal), memory) + bytes.helpers / bandwidth + launches) * 1e3;
+  made.hidden_ms =
+      (two_limits(grid_seconds(card, hidden, work.blocks, made.blocks_per_sm, unequal), memory) + bytes.helpers / bandwidth + launches) *
+      1e3;
 
   const BlockCycles inner = block_cycles(card, code, {1, 0, 1, 1});
   const double held = made.blocks_per_sm;

@@ -23,11 +23,19 @@ using i64 = std::int64_t;
 
 namespace speedlight {
 template <class T>
-constexpr T ceil_div(T a, T b) { return (a + b - 1) / b; }
+constexpr T ceil_div(T a, T b) {
+  return (a + b - 1) / b;
+}
 template <class T>
-constexpr T round_up(T a, T b) { return ceil_div(a, b) * b; }
+constexpr T round_up(T a, T b) {
+  return ceil_div(a, b) * b;
+}
 template <class T>
-constexpr T smaller(T a, T b) { return a < b ? a : b; }
+constexpr T smaller(T a, T b) {
+  return a < b ? a : b;
+}
 template <class T>
-constexpr T larger(T a, T b) { return a < b ? b : a; }
+constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
 }  // namespace speedlight

@@ -24,7 +24,9 @@ struct DqLayout {
   }
   // The inverse: row and column of value 0 of the quad that starts at float 4 * quad. Values 0, 1 are (row, col), (row, col + 1);
   // values 2, 3 are (row + 8, col), (row + 8, col + 1).
-  struct Place { i32 row, col; };
+  struct Place {
+    i32 row, col;
+  };
   constexpr Place place(i32 quad) const {
     const i32 lane = quad % 32, n = quad / 32 % fragments_n(), m = quad / (32 * fragments_n()) % fragments_m(),
               warp = quad / (32 * fragments_n() * fragments_m());

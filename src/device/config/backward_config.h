@@ -13,19 +13,19 @@ enum class BackwardSchedule : u8 {
 
 struct BackwardTuning {
   BackwardSchedule schedule = BackwardSchedule::single;
-  u16 rows = 64;       // query rows a tile (m)
-  u16 keys = 128;      // kv rows a block (n)
-  u8 warps = 4;        // single: each owns keys / warps kv rows; split: keys / (warps / 2)
-  u8 chunks = 1;       // single: the query tile's scores are formed in this many pieces (fewer registers)
-  u8 q_stages = 1;     // 1 or 2
-  u8 do_stages = 1;    // 1 or 2, at most q_stages
+  u16 rows = 64;             // query rows a tile (m)
+  u16 keys = 128;            // kv rows a block (n)
+  u8 warps = 4;              // single: each owns keys / warps kv rows; split: keys / (warps / 2)
+  u8 chunks = 1;             // single: the query tile's scores are formed in this many pieces (fewer registers)
+  u8 q_stages = 1;           // 1 or 2
+  u8 do_stages = 1;          // 1 or 2, at most q_stages
   bool v_registers = false;  // V fragments live in registers (split: always)
   bool split_loads = false;  // split: only the dP warps issue the loads
-  u8 dq_warps_m = 1;   // warp grid of the dQ product over the (rows x head_dim) tile; times dq_warps_n = the warps that form dQ
+  u8 dq_warps_m = 1;         // warp grid of the dQ product over the (rows x head_dim) tile; times dq_warps_n = the warps that form dQ
   u8 dq_warps_n = 4;
   VectorAdd add = VectorAdd::v4;
   MatrixStore store = MatrixStore::stmatrix;
-  u8 blocks = 1;       // blocks an SM that the register budget is made for
+  u8 blocks = 1;  // blocks an SM that the register budget is made for
   constexpr bool operator==(const BackwardTuning&) const = default;
 };
 
@@ -62,8 +62,8 @@ struct PreprocessConfig {
 };
 
 struct PostprocessConfig {
-  Spec spec;          // only dtype, head_dim matter
-  DqLayout layout;    // of the backward config that wrote the accumulator
+  Spec spec;        // only dtype, head_dim matter
+  DqLayout layout;  // of the backward config that wrote the accumulator
   constexpr bool operator==(const PostprocessConfig&) const = default;
   static constexpr i32 threads() { return 256; }
 };

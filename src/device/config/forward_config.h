@@ -11,11 +11,11 @@ enum class Softmax : u8 {
 };
 
 struct ForwardTuning {
-  u16 rows = 128;   // query rows a block (m)
-  u16 keys = 32;    // keys a ring stage (n)
-  u8 warps = 4;     // rows / warps is 16 or 32
-  u8 step = 16;     // keys a softmax step
-  u8 stages = 3;    // ring depth
+  u16 rows = 128;  // query rows a block (m)
+  u16 keys = 32;   // keys a ring stage (n)
+  u8 warps = 4;    // rows / warps is 16 or 32
+  u8 step = 16;    // keys a softmax step
+  u8 stages = 3;   // ring depth
   Copy copy = Copy::bulk;
   Softmax softmax = Softmax::keep;
   bool overlap = false;  // multiply the next step's scores beside this step's exponentials
@@ -34,10 +34,10 @@ struct ForwardConfig {
   // True when the tile divides as the kernel needs; says nothing about what fits a card.
   constexpr bool valid() const {
     const auto& t = tuning;
-    return (spec.head_dim == 64 || spec.head_dim == 128) && spec.head_dim == spec.value_dim && spec.dtype != DType::fp32 &&
-           t.warps >= 1 && t.warps <= 16 && t.rows % t.warps == 0 && (warp_rows() == 16 || warp_rows() == 32) &&
-           (t.step == 16 || t.step == 32 || t.step == 64) && t.keys % t.step == 0 && t.keys >= 16 && t.keys <= 256 &&
-           t.stages >= 2 && t.stages <= 8 && t.blocks >= 1 && t.blocks <= 4;
+    return (spec.head_dim == 64 || spec.head_dim == 128) && spec.head_dim == spec.value_dim && spec.dtype != DType::fp32 && t.warps >= 1 &&
+           t.warps <= 16 && t.rows % t.warps == 0 && (warp_rows() == 16 || warp_rows() == 32) &&
+           (t.step == 16 || t.step == 32 || t.step == 64) && t.keys % t.step == 0 && t.keys >= 16 && t.keys <= 256 && t.stages >= 2 &&
+           t.stages <= 8 && t.blocks >= 1 && t.blocks <= 4;
   }
 };
 

@@ -20,38 +20,38 @@ struct AttentionShape {
 };
 
 struct ForwardParams {
-  TensorMap k_map, v_map;        // Copy::bulk only: rank 4 (dim, seqlen_k, heads_kv, batch), box 64 x keys, 128-byte swizzle, zero fill
-  StridedTensor q, k, v, out;    // q, k, v in the Spec's dtype; out too, or fp32 when out_fp32
-  float* lse;                    // (batch, heads_q, seqlen_q), natural log; may be null
+  TensorMap k_map, v_map;      // Copy::bulk only: rank 4 (dim, seqlen_k, heads_kv, batch), box 64 x keys, 128-byte swizzle, zero fill
+  StridedTensor q, k, v, out;  // q, k, v in the Spec's dtype; out too, or fp32 when out_fp32
+  float* lse;                  // (batch, heads_q, seqlen_q), natural log; may be null
   AttentionShape shape;
   Window window;
-  float scale_log2;              // softmax scale times log2(e)
-  i32 q_tiles;                   // ceil(seqlen_q / rows)
-  i32 head_group;                // this many (batch, head) pairs walk their query tiles together; divides batch * heads_q
-  i32 sm_count;                  // blocks this far apart tend to share an SM (attention/schedule.h, dealt_rows); 0: unknown
+  float scale_log2;  // softmax scale times log2(e)
+  i32 q_tiles;       // ceil(seqlen_q / rows)
+  i32 head_group;    // this many (batch, head) pairs walk their query tiles together; divides batch * heads_q
+  i32 sm_count;      // blocks this far apart tend to share an SM (attention/schedule.h, dealt_rows); 0: unknown
   bool out_fp32;
   bool k_map_batch, k_map_head, v_map_batch, v_map_head;  // false: that dimension is broadcast, its coordinate is 0
 };
 
 // Shared by preprocess, main and postprocess.
 struct BackwardParams {
-  StridedTensor q, k, v, dout;   // in the Spec's dtype
-  StridedTensor out;             // the forward's output, fp32 when out_fp32
-  StridedTensor dq, dk, dv;      // data null: not wanted; fp32 when the flag says so
-  const float* lse;              // (batch, heads_q, seqlen_q), natural log, as the forward wrote it
-  const float* dlse;             // the same shape; may be null
-  float* row_lse2;               // workspace (batch, heads_q, rows_padded): LSE in base 2, +inf where P must be 0
-  float* row_delta;              // workspace (batch, heads_q, rows_padded): dLSE - delta
-  float* dq_accumulator;         // workspace, DqLayout tiles; null when dq is not wanted
+  StridedTensor q, k, v, dout;  // in the Spec's dtype
+  StridedTensor out;            // the forward's output, fp32 when out_fp32
+  StridedTensor dq, dk, dv;     // data null: not wanted; fp32 when the flag says so
+  const float* lse;             // (batch, heads_q, seqlen_q), natural log, as the forward wrote it
+  const float* dlse;            // the same shape; may be null
+  float* row_lse2;              // workspace (batch, heads_q, rows_padded): LSE in base 2, +inf where P must be 0
+  float* row_delta;             // workspace (batch, heads_q, rows_padded): dLSE - delta
+  float* dq_accumulator;        // workspace, DqLayout tiles; null when dq is not wanted
   AttentionShape shape;
   Window window;
   float scale, scale_log2;
-  i32 q_tiles, k_tiles;          // ceil(seqlen_q / rows), ceil(seqlen_k / keys) of the main kernel's tile
-  i32 rows_padded;               // q_tiles * rows
+  i32 q_tiles, k_tiles;  // ceil(seqlen_q / rows), ceil(seqlen_k / keys) of the main kernel's tile
+  i32 rows_padded;       // q_tiles * rows
   bool out_fp32, dq_fp32, dk_fp32, dv_fp32;
   // Adds to dQ in a fixed order (attention/dq_order.h); null, null, false without. Then dq is wanted and there are rows and keys.
-  u32* dq_turns;                 // workspace (batch, heads_q, q_tiles): how many key tiles have added their part
-  u32* ticket;                   // workspace: how many blocks have started
+  u32* dq_turns;  // workspace (batch, heads_q, q_tiles): how many key tiles have added their part
+  u32* ticket;    // workspace: how many blocks have started
   bool cyclic;
 };
 
@@ -69,15 +69,16 @@ struct PackParams {
 
 // Float64 attention for tests. All arrays contiguous: (batch, seqlen, heads, dim) or (batch, heads, seqlen_q).
 struct ReferenceParams {
-  StridedTensor q, k, v, dout;   // in the Spec's dtype, any strides
-  const float* dlse;             // may be null
-  double *out, *lse, *delta, *dq, *dk, *dv;  // the forward kernel writes out, lse and delta (0 without dout); the backward kernel reads them
+  StridedTensor q, k, v, dout;  // in the Spec's dtype, any strides
+  const float* dlse;            // may be null
+  double *out, *lse, *delta, *dq, *dk,
+      *dv;                                 // the forward kernel writes out, lse and delta (0 without dout); the backward kernel reads them
   double *bound_dq, *bound_dk, *bound_dv;  // per element: the c of the error bound (docs: DESIGN section 5)
   AttentionShape shape;
   Window window;
   i32 head_dim;
   double scale;
-  bool plain;                    // false: float64. true: the same with fp32 scores and softmax, P and dS rounded to the dtype,
+  bool plain;                                // false: float64. true: the same with fp32 scores and softmax, P and dS rounded to the dtype,
   bool out_fp32, dq_fp32, dk_fp32, dv_fp32;  // and results to the dtype, or to fp32 where the flag says so
 };
 

@@ -23,8 +23,8 @@ struct Spec {
 };
 
 // The instructions that a target adds to sm_80; a Tuning field that uses one is valid only where it exists.
-enum class Copy : u8 { cp_async, bulk };           // bulk tensor copies (TMA) with mbarriers: sm_90 on
-enum class VectorAdd : u8 { scalar, v4 };          // red.global.add.v4.f32: sm_90 on
-enum class MatrixStore : u8 { plain, stmatrix };   // stmatrix: sm_90 on
+enum class Copy : u8 { cp_async, bulk };          // bulk tensor copies (TMA) with mbarriers: sm_90 on
+enum class VectorAdd : u8 { scalar, v4 };         // red.global.add.v4.f32: sm_90 on
+enum class MatrixStore : u8 { plain, stmatrix };  // stmatrix: sm_90 on
 
 }  // namespace speedlight

@@ -29,24 +29,24 @@ inline double load_global_double(const double* p) {
   asm volatile("ld.global.f64 %0, [%1];" : "=d"(r) : "l"(p) : "memory");
   return r;
 }
-inline void store_global_16(void* p, u16 v) { asm volatile("st.global.b16 [%0], %1;" :: "l"(p), "h"(v) : "memory"); }
-inline void store_global_32(void* p, u32 v) { asm volatile("st.global.b32 [%0], %1;" :: "l"(p), "r"(v) : "memory"); }
+inline void store_global_16(void* p, u16 v) { asm volatile("st.global.b16 [%0], %1;" ::"l"(p), "h"(v) : "memory"); }
+inline void store_global_32(void* p, u32 v) { asm volatile("st.global.b32 [%0], %1;" ::"l"(p), "r"(v) : "memory"); }
 inline void store_global_64(void* p, u32 lo, u32 hi) {
-  asm volatile("st.global.v2.b32 [%0], {%1,%2};" :: "l"(p), "r"(lo), "r"(hi) : "memory");
+  asm volatile("st.global.v2.b32 [%0], {%1,%2};" ::"l"(p), "r"(lo), "r"(hi) : "memory");
 }
-inline void store_global_float(float* p, float v) { asm volatile("st.global.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory"); }
+inline void store_global_float(float* p, float v) { asm volatile("st.global.f32 [%0], %1;" ::"l"(p), "f"(v) : "memory"); }
 inline void store_global_128(void* p, const Words4& v) {
-  asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" :: "l"(p), "r"(v.x[0]), "r"(v.x[1]), "r"(v.x[2]), "r"(v.x[3]) : "memory");
+  asm volatile("st.global.v4.b32 [%0], {%1,%2,%3,%4};" ::"l"(p), "r"(v.x[0]), "r"(v.x[1]), "r"(v.x[2]), "r"(v.x[3]) : "memory");
 }
-inline void store_global_double(double* p, double v) { asm volatile("st.global.f64 [%0], %1;" :: "l"(p), "d"(v) : "memory"); }
+inline void store_global_double(double* p, double v) { asm volatile("st.global.f64 [%0], %1;" ::"l"(p), "d"(v) : "memory"); }
 
 // Relaxed adds without a result; the order of adds to one address is not defined.
-inline void add_global_float(float* p, float v) { asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" :: "l"(p), "f"(v) : "memory"); }
+inline void add_global_float(float* p, float v) { asm volatile("red.relaxed.gpu.global.add.f32 [%0], %1;" ::"l"(p), "f"(v) : "memory"); }
 // sm_90 on (VectorAdd::v4); 16-byte aligned.
 inline void add_global_float4(float* p, const float (&v)[4]) {
-  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1,%2,%3,%4};" :: "l"(p), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]) : "memory");
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1,%2,%3,%4};" ::"l"(p), "f"(v[0]), "f"(v[1]), "f"(v[2]), "f"(v[3]) : "memory");
 }
-inline void add_global_double(double* p, double v) { asm volatile("red.relaxed.gpu.global.add.f64 [%0], %1;" :: "l"(p), "d"(v) : "memory"); }
+inline void add_global_double(double* p, double v) { asm volatile("red.relaxed.gpu.global.add.f64 [%0], %1;" ::"l"(p), "d"(v) : "memory"); }
 
 // Flags, by which blocks of a launch wait for one another. A relaxed load before a fence acquires, a relaxed add after one releases: what this
 // thread has seen, other threads' writes before a block barrier included.

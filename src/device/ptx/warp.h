@@ -38,7 +38,9 @@ inline bool elected() {
 // True in every lane or in none; the compiler knows that too.
 inline bool any(bool v) {
   i32 r;
-  asm volatile("{\n.reg .pred p, q;\nsetp.ne.s32 p, %1, 0;\nvote.sync.any.pred q, p, 0xffffffff;\nselp.s32 %0, 1, 0, q;\n}" : "=r"(r) : "r"(i32(v)));
+  asm volatile("{\n.reg .pred p, q;\nsetp.ne.s32 p, %1, 0;\nvote.sync.any.pred q, p, 0xffffffff;\nselp.s32 %0, 1, 0, q;\n}"
+               : "=r"(r)
+               : "r"(i32(v)));
   return r != 0;
 }
 

@@ -9,15 +9,19 @@ namespace {
 
 void land(Block& block, const AsyncCopy& c, u32 time) {
   void* to = shared_land(block, c.to, time);
-  if (c.from) std::memcpy(to, c.from, 16);
-  else std::memset(to, 0, 16);
+  if (c.from)
+    std::memcpy(to, c.from, 16);
+  else
+    std::memset(to, 0, 16);
 }
 
 // The bytes arrive, but nobody may know that yet.
 void land_early(Block& block, const AsyncCopy& c) {
   u8* to = block.shared.data() + (c.to - shared_base);
-  if (c.from) std::memcpy(to, c.from, 16);
-  else std::memset(to, 0, 16);
+  if (c.from)
+    std::memcpy(to, c.from, 16);
+  else
+    std::memset(to, 0, 16);
 }
 
 }  // namespace
@@ -63,7 +67,8 @@ void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i3
       const i64 at[4] = {dim + i64(chunk) * 16 / m.element_bytes, i64(row) + r, head, batch};
       bool inside = true;
       for (i32 i = 0; i < 4; ++i) inside &= at[i] >= 0 && at[i] < m.size[i];
-      const u8* from = inside ? m.base + at[0] * m.element_bytes + at[1] * m.stride[1] + at[2] * m.stride[2] + at[3] * m.stride[3] : nullptr;
+      const u8* from =
+          inside ? m.base + at[0] * m.element_bytes + at[1] * m.stride[1] + at[2] * m.stride[2] + at[3] * m.stride[3] : nullptr;
       copy.pieces.push_back({linear ^ ((linear >> 7 & 7) << 4), from ? global_read(from, 16) : nullptr, self().site});
       shared_begin(self(), copy.pieces.back().to, Kind::bulk, u16(counted_on.component));
     }
@@ -100,7 +105,8 @@ void check_copies_at_end() {
     bool waited = b.landed == 0;
     for (const Thread& other : block.threads) waited |= other.clock.seen[b.component] >= b.landed;
     if (!waited)
-      fault("the block ends while a bulk copy may be under way: nobody waited for mbarrier at shared byte " + std::to_string(b.address - shared_base));
+      fault("the block ends while a bulk copy may be under way: nobody waited for mbarrier at shared byte " +
+            std::to_string(b.address - shared_base));
   }
 }
 

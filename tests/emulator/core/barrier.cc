@@ -29,7 +29,8 @@ void arrive_at(i32 number, i32 threads, bool waits, Wait why) {
 void check_named(i32 barrier, i32 threads) {
   if (barrier < 1 || barrier > 15) fault("named barrier " + std::to_string(barrier) + ": must be 1 to 15");
   if (threads <= 0 || threads % 32 || threads > machine->threads)
-    fault("named barrier " + std::to_string(barrier) + " with " + std::to_string(threads) + " threads: must be a multiple of 32, at most the block's");
+    fault("named barrier " + std::to_string(barrier) + " with " + std::to_string(threads) +
+          " threads: must be a multiple of 32, at most the block's");
 }
 
 std::string at_byte(u32 address) { return " at shared byte " + std::to_string(i64(address) - shared_base); }

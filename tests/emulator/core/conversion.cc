@@ -30,8 +30,8 @@ u16 half_from_float(float f) {
   const u32 sign = bits(f) >> 16 & 0x8000;
   u32 x = bits(f) & 0x7fffffff;
   if (x > 0x7f800000) return 0x7fff;
-  if (x >= 0x477ff000) return u16(sign | 0x7c00);                    // from 65520 on: infinity
-  if (x < 0x38800000)                                                // below 2^-14: one unit is 2^-24, as that of floats from 0.5 on
+  if (x >= 0x477ff000) return u16(sign | 0x7c00);  // from 65520 on: infinity
+  if (x < 0x38800000)                              // below 2^-14: one unit is 2^-24, as that of floats from 0.5 on
     return u16(sign | (bits(__builtin_bit_cast(float, x) + 0.5f) - bits(0.5f)));
   x += 0xfff + (x >> 13 & 1);
   return u16(sign | (x - 0x38000000) >> 13);

@@ -46,8 +46,10 @@ void count_traced(Warp& warp) {
   }
   Counts& c = machine->counts;
   for (const auto& [key, lanes] : accesses) {
-    if (std::get<1>(key)) ++c.shared_accesses, c.shared_wavefronts += shared_wavefronts(lanes);
-    else ++c.global_accesses, c.global_sectors += sectors(lanes);
+    if (std::get<1>(key))
+      ++c.shared_accesses, c.shared_wavefronts += shared_wavefronts(lanes);
+    else
+      ++c.global_accesses, c.global_sectors += sectors(lanes);
   }
 }
 
@@ -66,10 +68,10 @@ u32 matrix_wavefronts(const u32 (&rows)[32]) {
 std::string to_text(const Counts& c) {
   const auto n = [](u64 x) { return std::to_string(x); };
   return n(c.mma) + " mma, " + n(c.ldmatrix) + " ldmatrix, " + n(c.stmatrix) + " stmatrix (" + n(c.matrix_wavefronts) + " wavefronts), " +
-         n(c.shuffles) + " shuffles and votes, " + n(c.block_barriers) + " block, " + n(c.named_barriers) + " named, " + n(c.warp_barriers) +
-         " warp barriers, " + n(c.cp_async) + " cp.async, " + n(c.bulk_copies) + " bulk copies (" + n(c.bulk_bytes) + " bytes), " +
-         n(c.shared_accesses) + " shared accesses (" + n(c.shared_wavefronts) + " wavefronts), " + n(c.global_accesses) + " global accesses (" +
-         n(c.global_sectors) + " sectors)";
+         n(c.shuffles) + " shuffles and votes, " + n(c.block_barriers) + " block, " + n(c.named_barriers) + " named, " +
+         n(c.warp_barriers) + " warp barriers, " + n(c.cp_async) + " cp.async, " + n(c.bulk_copies) + " bulk copies (" + n(c.bulk_bytes) +
+         " bytes), " + n(c.shared_accesses) + " shared accesses (" + n(c.shared_wavefronts) + " wavefronts), " + n(c.global_accesses) +
+         " global accesses (" + n(c.global_sectors) + " sectors)";
 }
 
 }  // namespace speedlight::emulator

@@ -8,7 +8,7 @@ namespace speedlight::emulator {
 // A place that execution can leave and come back to. A fiber that is never resumed again is simply dropped: kernel code owns nothing.
 struct Fiber {
   boost::context::detail::fcontext_t context = nullptr;
-  void* fake_stack = nullptr;           // the sanitizer's
+  void* fake_stack = nullptr;  // the sanitizer's
   const void* stack_bottom = nullptr;
   std::size_t stack_bytes = 0;
 };

@@ -1,7 +1,7 @@
 // Registered global memory: which bytes are elements, which were written.
+#include <algorithm>
 #include <bit>
 #include <cmath>
-#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -56,7 +56,6 @@ void find_range() {
   for (const auto& [last, t] : tensors()) lowest = std::min(lowest, t.base), highest = std::max(highest, last);
 }
 
-
 void enter(Tensor t) {
   if (t.access == Access::output)
     for (std::size_t i = 0; i < t.flags.size(); ++i)
@@ -95,7 +94,8 @@ u8* check(const void* p, u32 bytes, const char* verb, Tensor** found) {
     for (auto& [last, t] : tensors())
       if (at < t.base && t.base - at < 65536) near = place(t, at) + " is before its start";
   }
-  fault(std::string(verb) + " of " + std::to_string(bytes) + " bytes of global memory out of range: " + (near.empty() ? "no registered tensor is near" : near));
+  fault(std::string(verb) + " of " + std::to_string(bytes) +
+        " bytes of global memory out of range: " + (near.empty() ? "no registered tensor is near" : near));
 }
 
 }  // namespace
@@ -111,7 +111,8 @@ Region::Region(std::string name, const StridedTensor& s, i32 element_bytes, i64 
     t.flags.resize(((batch - 1) * s.batch + (rows - 1) * s.row + (heads - 1) * s.head + dim) * element_bytes, 0);
     for (i64 b = 0; b < batch; ++b)
       for (i64 r = 0; r < rows; ++r)
-        for (i64 h = 0; h < heads; ++h) std::memset(&t.flags[(b * s.batch + r * s.row + h * s.head) * element_bytes], inside, dim * element_bytes);
+        for (i64 h = 0; h < heads; ++h)
+          std::memset(&t.flags[(b * s.batch + r * s.row + h * s.head) * element_bytes], inside, dim * element_bytes);
   }
   enter(std::move(t));
 }
@@ -151,9 +152,11 @@ void check_order(Tensor& t, const void* p, u32 bytes, Use use) {
     for (const Use other : {Use::read, Use::write, Use::add}) {
       const GlobalEpoch& e = t.units[u].last[int(other)];
       if ((other == use && use != Use::write) || e.ordered_before(self())) continue;
-      const std::string who = e.block == GlobalEpoch::several ? "several blocks" : "thread " + std::to_string(e.thread) + " of block " + std::to_string(e.block);
-      fault(std::string("race in global memory: this ") + names[int(use)] + " of " + place(t, t.base + u * 2) + " and a " + names[int(other)] + " by " + who +
-            " of the same launch are not ordered");
+      const std::string who = e.block == GlobalEpoch::several
+                                  ? "several blocks"
+                                  : "thread " + std::to_string(e.thread) + " of block " + std::to_string(e.block);
+      fault(std::string("race in global memory: this ") + names[int(use)] + " of " + place(t, t.base + u * 2) + " and a " +
+            names[int(other)] + " by " + who + " of the same launch are not ordered");
     }
     t.units[u].last[int(use)].set(self());
   }
@@ -186,7 +189,8 @@ void plain_access(const void* p, u32 bytes, const char* what) {
   const auto at = reinterpret_cast<std::uintptr_t>(p);
   for (auto i = tensors().lower_bound(at); i != tensors().end(); ++i)
     if (at >= i->second.base)
-      fault(std::string(what) + " of " + std::to_string(bytes) + " bytes of " + place(i->second, at) + " by plain C++: kernels touch global memory through ptx/ alone");
+      fault(std::string(what) + " of " + std::to_string(bytes) + " bytes of " + place(i->second, at) +
+            " by plain C++: kernels touch global memory through ptx/ alone");
 }
 
 void check_flag(const u32* p) {
@@ -232,8 +236,10 @@ void global_add(double* to, double value) {
   read(to, 8, Use::add);
   write(to, 8, Use::add);
   // A NaN stays as it is, a signalling one too; of two the added one.
-  if (value != value) *to = value;
-  else if (*to == *to) *to += value;
+  if (value != value)
+    *to = value;
+  else if (*to == *to)
+    *to += value;
 }
 
 }  // namespace speedlight::emulator

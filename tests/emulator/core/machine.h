@@ -39,13 +39,13 @@ struct Thread : Identity {
   Fiber fiber;
   Warp* warp = nullptr;
   Wait wait = Wait::nothing;
-  u32 wait_on = 0;                    // named barrier's number, or mbarrier's address
+  u32 wait_on = 0;  // named barrier's number, or mbarrier's address
   u32 wait_parity = 0;
-  const void* site = nullptr;         // the code address of its last machine operation
+  const void* site = nullptr;  // the code address of its last machine operation
   Clock clock;
-  Others loaded, released;            // by flags loaded since the last fence; as of the last fence, for flags to hand on
-  std::vector<Traced> traced;         // since the warp last met
-  std::vector<AsyncCopy> open;        // cp.async not committed yet
+  Others loaded, released;                    // by flags loaded since the last fence; as of the last fence, for flags to hand on
+  std::vector<Traced> traced;                 // since the warp last met
+  std::vector<AsyncCopy> open;                // cp.async not committed yet
   std::deque<std::vector<AsyncCopy>> groups;  // committed, oldest first
 };
 
@@ -59,28 +59,28 @@ struct Warp {
   Block* block = nullptr;
   Thread* lanes = nullptr;
   i32 index = 0;
-  u32 ready = 0;      // lanes that can run
-  u32 arrived = 0;    // lanes that wait in `operation`
+  u32 ready = 0;    // lanes that can run
+  u32 arrived = 0;  // lanes that wait in `operation`
   Operation operation = Operation::none;
-  u32 operand = 0;    // what all lanes must agree on (shuffle mask, source lane)
+  u32 operand = 0;  // what all lanes must agree on (shuffle mask, source lane)
   Slot slots[32];
-  Clock clock;        // scratch of the warp barrier
+  Clock clock;  // scratch of the warp barrier
 };
 
 struct NamedBarrier {
   i32 expected = 0, arrived = 0;
   std::vector<Thread*> waiting;
-  Clock clock;           // of those that arrived in this phase
+  Clock clock;  // of those that arrived in this phase
 };
 
 struct MBarrier {
   u32 address = 0;
-  u32 arrivals = 0;    // a phase
-  i64 pending = 0;     // arrivals still missing in this phase
-  i64 transaction = 0; // bytes expected less bytes landed
-  u64 phase = 0;       // phases completed
-  i32 component = 0;   // of the clocks: the bulk copies that it counts
-  u32 landed = 0;      // that component's time
+  u32 arrivals = 0;     // a phase
+  i64 pending = 0;      // arrivals still missing in this phase
+  i64 transaction = 0;  // bytes expected less bytes landed
+  u64 phase = 0;        // phases completed
+  i32 component = 0;    // of the clocks: the bulk copies that it counts
+  u32 landed = 0;       // that component's time
   Epoch init;
   Clock arriving, completed;  // of the arrivals of this phase and before; of the completed phases
   std::vector<Thread*> waiting;
@@ -95,16 +95,16 @@ struct BulkCopy {
 
 struct Block {
   u32 index = 0;
-  i32 slot = 0;                     // which of the resident blocks
+  i32 slot = 0;  // which of the resident blocks
   i32 threads_left = 0;
   std::vector<Thread> threads;
   std::vector<Warp> warps;
-  std::vector<u8> shared;           // from shared_base
-  std::vector<Word> words;          // of the shared memory, who touched them
+  std::vector<u8> shared;                    // from shared_base
+  std::vector<Word> words;                   // of the shared memory, who touched them
   std::vector<std::vector<Epoch>> overflow;  // number 0 is not used
-  NamedBarrier barriers[16];        // 0 is the block's own
+  NamedBarrier barriers[16];                 // 0 is the block's own
   std::deque<MBarrier> mbarriers;
-  std::deque<BulkCopy> bulk;        // not landed
+  std::deque<BulkCopy> bulk;  // not landed
 };
 
 // A word of global memory that blocks wait on: what its value says has happened.
@@ -115,37 +115,37 @@ struct Flag {
 
 struct Launch {
   Config config;
-  u32 number = 0;                   // of the launch, from 1
+  u32 number = 0;  // of the launch, from 1
   u32 grid = 0;
   i32 threads = 0;
   i32 shared_bytes = 0;
   void (*call)(const void*) = nullptr;
   const void* kernel = nullptr;
   std::vector<Block> resident;
-  std::vector<u32> order;           // of blocks
-  u32 next = 0;                     // in `order`
+  std::vector<u32> order;  // of blocks
+  u32 next = 0;            // in `order`
   std::map<const u32*, Flag> flags;
   std::mt19937_64 random;
   Fiber main;
-  Thread* current = nullptr;        // null: the scheduler runs
+  Thread* current = nullptr;  // null: the scheduler runs
   Counts counts;
-  std::string fault;                // the report; not empty: the launch ends
+  std::string fault;  // the report; not empty: the launch ends
 };
 
-extern Launch* machine;             // the launch that runs
+extern Launch* machine;  // the launch that runs
 inline Thread& self() { return *machine->current; }
 
 // scheduler.cc
 void block_on(Wait why, u32 on = 0, u32 parity = 0);  // leaves the current thread until wake()
 void wake(Thread& thread);
-void preemption_point();                              // other warps may go first now
+void preemption_point();  // other warps may go first now
 
 // report.cc: ends the launch with a message that names kernel, block, thread and source lines.
 [[noreturn]] void fault(const std::string& what);
 [[noreturn]] void fault(const Thread& thread, const std::string& what);
 std::string describe_site(const void* site);
 std::string describe_access(const Block& block, const Epoch& epoch);
-i32 site_offset(const void* site);   // small form of a code address, and back
+i32 site_offset(const void* site);  // small form of a code address, and back
 const void* site_address(i32 offset);
 
 // shared_memory.cc: a shared access by `thread`: range, alignment, initialisation, order. Returns where the bytes are.
@@ -156,25 +156,25 @@ void shared_begin(Thread& thread, u32 address, Kind kind, u16 who);
 void* shared_land(Block& block, u32 address, u32 time);
 
 // barrier.cc
-void publish(Thread& thread, Clock& to);  // release: what the thread did so far, to those that acquire `to`
-MBarrier& mbarrier_for_bulk(u32 address); // of the running thread's block; checks that its init is visible to bulk copies
+void publish(Thread& thread, Clock& to);   // release: what the thread did so far, to those that acquire `to`
+MBarrier& mbarrier_for_bulk(u32 address);  // of the running thread's block; checks that its init is visible to bulk copies
 u32 mbarrier_next_landing(MBarrier& barrier);
 
 // async.cc
-bool land_bulk(Block& block);        // lands the oldest bulk copy; false: none
-void check_copies_at_end();          // the running thread ends: it has waited for its cp.asyncs, and someone for every bulk copy
+bool land_bulk(Block& block);  // lands the oldest bulk copy; false: none
+void check_copies_at_end();    // the running thread ends: it has waited for its cp.asyncs, and someone for every bulk copy
 void complete_transaction(MBarrier& barrier, u32 bytes);
 
 // global_memory.cc: a load of registered memory, checked
 const void* global_read(const void* p, u32 bytes);
-void check_flag(const u32* p);                // a word that may be added to and has been written
-bool near_registered(const void* p);          // between the lowest and the highest registered byte
+void check_flag(const u32* p);                                  // a word that may be added to and has been written
+bool near_registered(const void* p);                            // between the lowest and the highest registered byte
 void plain_access(const void* p, u32 bytes, const char* what);  // faults if p lies in a registered tensor
 
 // counts.cc
 void trace(const void* site, u64 address, u32 bytes, bool shared);
-void count_traced(Warp& warp);                  // takes what its lanes traced as warp accesses
-u32 matrix_wavefronts(const u32 (&rows)[32]);   // addresses of the 32 rows of an ldmatrix or stmatrix
+void count_traced(Warp& warp);                 // takes what its lanes traced as warp accesses
+u32 matrix_wavefronts(const u32 (&rows)[32]);  // addresses of the 32 rows of an ldmatrix or stmatrix
 
 // Every hook starts with this: remembers where the kernel is.
 #define SPEEDLIGHT_EMULATOR_SITE() (::speedlight::emulator::self().site = __builtin_return_address(0))

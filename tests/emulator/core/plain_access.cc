@@ -14,8 +14,8 @@ inline void check(const void* p, u32 bytes, const char* what, const void* site) 
 }  // namespace
 }  // namespace speedlight::emulator
 
-#define SPEEDLIGHT_HOOK(name, bytes)                                                                                                \
-  void __tsan_read##name(void* p) { speedlight::emulator::check(p, bytes, "load", __builtin_return_address(0)); }                  \
+#define SPEEDLIGHT_HOOK(name, bytes)                                                                              \
+  void __tsan_read##name(void* p) { speedlight::emulator::check(p, bytes, "load", __builtin_return_address(0)); } \
   void __tsan_write##name(void* p) { speedlight::emulator::check(p, bytes, "store", __builtin_return_address(0)); }
 
 extern "C" {
@@ -32,8 +32,12 @@ void __tsan_unaligned_write2(void* p) { __tsan_write2(p); }
 void __tsan_unaligned_write4(void* p) { __tsan_write4(p); }
 void __tsan_unaligned_write8(void* p) { __tsan_write8(p); }
 void __tsan_unaligned_write16(void* p) { __tsan_write16(p); }
-void __tsan_read_range(void* p, unsigned long bytes) { speedlight::emulator::check(p, speedlight::u32(bytes), "load", __builtin_return_address(0)); }
-void __tsan_write_range(void* p, unsigned long bytes) { speedlight::emulator::check(p, speedlight::u32(bytes), "store", __builtin_return_address(0)); }
+void __tsan_read_range(void* p, unsigned long bytes) {
+  speedlight::emulator::check(p, speedlight::u32(bytes), "load", __builtin_return_address(0));
+}
+void __tsan_write_range(void* p, unsigned long bytes) {
+  speedlight::emulator::check(p, speedlight::u32(bytes), "store", __builtin_return_address(0));
+}
 void __tsan_vptr_update(void**, void*) {}
 void __tsan_vptr_read(void**) {}
 void __tsan_init() {}

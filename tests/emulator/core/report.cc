@@ -24,7 +24,9 @@ std::string find_lines(const void* site) {
     char line[512];
     while (std::fgets(line, sizeof line, pipe)) {
       const std::string s(line);
-      if (s.starts_with("??") || s.find("tests/emulator/ptx/") != std::string::npos || s.find("tests/emulator/launch.h") != std::string::npos) continue;
+      if (s.starts_with("??") || s.find("tests/emulator/ptx/") != std::string::npos ||
+          s.find("tests/emulator/launch.h") != std::string::npos)
+        continue;
       text += "\n      at " + s.substr(0, s.find_last_not_of("\n") + 1);
     }
     pclose(pipe);
@@ -43,7 +45,9 @@ std::string describe_site(const void* site) {
   return found != known.end() ? found->second : known[site] = find_lines(site);
 }
 
-i32 site_offset(const void* site) { return site ? i32(reinterpret_cast<std::intptr_t>(site) - reinterpret_cast<std::intptr_t>(&throw_or_leave)) : 0; }
+i32 site_offset(const void* site) {
+  return site ? i32(reinterpret_cast<std::intptr_t>(site) - reinterpret_cast<std::intptr_t>(&throw_or_leave)) : 0;
+}
 const void* site_address(i32 offset) { return offset ? reinterpret_cast<const char*>(&throw_or_leave) + offset : nullptr; }
 
 std::string describe_access(const Block& block, const Epoch& e) {
@@ -60,7 +64,8 @@ std::string describe_access(const Block& block, const Epoch& e) {
 
 void fault(const Thread& t, const std::string& what) {
   throw_or_leave(prefix() + "block " + std::to_string(t.block) + ", thread " + std::to_string(t.thread) + " (warp " +
-                 std::to_string(t.thread / 32) + ", lane " + std::to_string(t.lane) + "): " + what + "\n    this thread" + describe_site(t.site));
+                 std::to_string(t.thread / 32) + ", lane " + std::to_string(t.lane) + "): " + what + "\n    this thread" +
+                 describe_site(t.site));
   __builtin_unreachable();
 }
 

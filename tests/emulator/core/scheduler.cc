@@ -111,7 +111,9 @@ std::string describe(const Thread& t) {
     for (std::size_t first = 0; first < block.threads.size();) {
       const Thread& t = block.threads[first];
       std::size_t last = first;
-      auto same = [&](const Thread& o) { return o.wait == t.wait && o.wait_on == t.wait_on && o.wait_parity == t.wait_parity && o.site == t.site; };
+      auto same = [&](const Thread& o) {
+        return o.wait == t.wait && o.wait_on == t.wait_on && o.wait_parity == t.wait_parity && o.site == t.site;
+      };
       while (last + 1 < block.threads.size() && same(block.threads[last + 1])) ++last;
       text += "\n    threads " + std::to_string(first) + " to " + std::to_string(last) + " " + describe(t);
       if (t.wait != Wait::finished) text += describe_site(t.site);

@@ -8,7 +8,8 @@ namespace {
 
 [[noreturn]] void fault_at(const Thread& t, const Word& word, const std::string& what, const Epoch& other) {
   const Block& block = *t.warp->block;
-  fault(t, what + " at shared byte " + std::to_string((&word - block.words.data()) * 4) + "\n    the other is the " + describe_access(block, other));
+  fault(t, what + " at shared byte " + std::to_string((&word - block.words.data()) * 4) + "\n    the other is the " +
+               describe_access(block, other));
 }
 
 // The words of an access in range.
@@ -28,9 +29,11 @@ bool ordered(const Thread& t, const Epoch& e) { return t.clock.seen[e.who] >= e.
 void check_write(const Thread& t, const Word& word, bool reads) {
   const Epoch& w = word.write;
   if (w.pending)
-    fault_at(t, word, std::string(reads ? "reads" : "writes") + " where an asynchronous copy may still be under way (it was not waited for)", w);
+    fault_at(t, word,
+             std::string(reads ? "reads" : "writes") + " where an asynchronous copy may still be under way (it was not waited for)", w);
   if (!ordered(t, w))
-    fault_at(t, word, std::string(reads ? "race: reads what another wrote" : "race: writes what another wrote") + ", with no barrier between", w);
+    fault_at(t, word,
+             std::string(reads ? "race: reads what another wrote" : "race: writes what another wrote") + ", with no barrier between", w);
   if (w.kind == Kind::mbarrier) fault_at(t, word, "plain access to an mbarrier", w);
 }
 

@@ -32,11 +32,19 @@ void add_rows(Memory& memory, const Problem& p, const char* name, const float* d
 }
 
 void add_workspace(Memory& memory, const WorkspaceLayout& w, void* base) {
-  const std::pair<const char*, WorkspaceLayout::Region> all[] = {
-      {"packed q", w.packed_q},       {"packed k", w.packed_k},   {"packed v", w.packed_v},   {"packed out", w.packed_out},
-      {"packed dout", w.packed_dout}, {"packed dq", w.packed_dq}, {"packed dk", w.packed_dk}, {"packed dv", w.packed_dv},
-      {"row_lse2", w.row_lse2},       {"row_delta", w.row_delta}, {"dq_accumulator", w.dq_accumulator},
-      {"dq_turns", w.dq_turns},       {"ticket", w.ticket}};
+  const std::pair<const char*, WorkspaceLayout::Region> all[] = {{"packed q", w.packed_q},
+                                                                 {"packed k", w.packed_k},
+                                                                 {"packed v", w.packed_v},
+                                                                 {"packed out", w.packed_out},
+                                                                 {"packed dout", w.packed_dout},
+                                                                 {"packed dq", w.packed_dq},
+                                                                 {"packed dk", w.packed_dk},
+                                                                 {"packed dv", w.packed_dv},
+                                                                 {"row_lse2", w.row_lse2},
+                                                                 {"row_delta", w.row_delta},
+                                                                 {"dq_accumulator", w.dq_accumulator},
+                                                                 {"dq_turns", w.dq_turns},
+                                                                 {"ticket", w.ticket}};
   for (const auto& [name, r] : all)
     if (r.bytes > 0) memory.add(name, std::make_unique<Region>(name, static_cast<u8*>(base) + r.offset, r.bytes, Access::output), false);
 }
@@ -47,7 +55,8 @@ Memory register_memory(const Plan& plan, const Pointers& pointers) {
   for (const Tensor& t : tensors_of(p, plan.pass)) {
     const StridedTensor s{data_of(pointers, t.operand), t.layout.batch, t.layout.row, t.layout.head};
     memory.add(t.name,
-               std::make_unique<Region>(t.name, s, i32(size_of(t.layout.dtype)), t.batch, t.rows, t.heads, t.dim, t.written ? Access::output : Access::input),
+               std::make_unique<Region>(t.name, s, i32(size_of(t.layout.dtype)), t.batch, t.rows, t.heads, t.dim,
+                                        t.written ? Access::output : Access::input),
                t.written);
   }
   if (plan.pass == Pass::backward) {
@@ -105,13 +114,17 @@ Counts run_plan(const Plan& plan, const Pointers& pointers, Config config) {
       if (tracing) std::printf("%s, %u blocks: %s\n", config.name.c_str(), launch.grid, to_text(counts).c_str());
       add(sum, counts);
     };
-    if (launch.step == Step::forward) run(bind_with_maps(plan, pointers, std::get<ForwardConfig>(launch.config).tuning));
-    else if (launch.step == Step::pack_inputs || launch.step == Step::unpack_outputs) run(bind_pack(plan, launch, pointers));
-    else run(bind_backward(plan, pointers));
+    if (launch.step == Step::forward)
+      run(bind_with_maps(plan, pointers, std::get<ForwardConfig>(launch.config).tuning));
+    else if (launch.step == Step::pack_inputs || launch.step == Step::unpack_outputs)
+      run(bind_pack(plan, launch, pointers));
+    else
+      run(bind_backward(plan, pointers));
   }
   for (const auto& [name, region] : memory.outputs)
     if (const i64 bytes = region->unwritten())
-      throw Fault("emulator: " + std::to_string(bytes) + " bytes of " + name + " were never written, the first at byte " + std::to_string(region->first_unwritten()));
+      throw Fault("emulator: " + std::to_string(bytes) + " bytes of " + name + " were never written, the first at byte " +
+                  std::to_string(region->first_unwritten()));
   return sum;
 }
 

@@ -44,18 +44,24 @@ inline double log(double x) { return __builtin_log(x); }
 
 template <DType T>
 inline u32 pack(float lo, float hi) {
-  if constexpr (T == DType::bf16) return u32(emulator::bfloat_from_float(hi)) << 16 | emulator::bfloat_from_float(lo);
-  else return u32(emulator::half_from_float(hi)) << 16 | emulator::half_from_float(lo);
+  if constexpr (T == DType::bf16)
+    return u32(emulator::bfloat_from_float(hi)) << 16 | emulator::bfloat_from_float(lo);
+  else
+    return u32(emulator::half_from_float(hi)) << 16 | emulator::half_from_float(lo);
 }
 template <DType T>
 inline float unpack_lo(u32 v) {
-  if constexpr (T == DType::bf16) return emulator::float_from_bfloat(u16(v));
-  else return emulator::one_nan(emulator::float_from_half(u16(v)));
+  if constexpr (T == DType::bf16)
+    return emulator::float_from_bfloat(u16(v));
+  else
+    return emulator::one_nan(emulator::float_from_half(u16(v)));
 }
 template <DType T>
 inline float unpack_hi(u32 v) {
-  if constexpr (T == DType::bf16) return emulator::float_from_bfloat(u16(v >> 16));
-  else return emulator::one_nan(emulator::float_from_half(u16(v >> 16)));
+  if constexpr (T == DType::bf16)
+    return emulator::float_from_bfloat(u16(v >> 16));
+  else
+    return emulator::one_nan(emulator::float_from_half(u16(v >> 16)));
 }
 inline u32 bits(float x) { return __builtin_bit_cast(u32, x); }
 inline float from_bits(u32 x) { return __builtin_bit_cast(float, x); }
