@@ -7,6 +7,7 @@
 
 #include "cpu/attention.h"
 #include "problem/error.h"
+#include "store/tuned_file.h"
 
 const std::string& speedlight_plan::text() const {
   using speedlight::Pass;
@@ -67,7 +68,8 @@ std::unique_ptr<speedlight_plan> make_plan(const Problem& problem, Pass pass, co
   handle->target = target;
   if (target.cuda) {
     const DeviceFacts facts = facts_of(target);
-    handle->plan = pass == Pass::forward ? plan_forward(problem, facts) : plan_backward(problem, facts);
+    handle->plan = pass == Pass::forward ? plan_forward(problem, facts, nullptr, tuned_table())
+                                         : plan_backward(problem, facts, nullptr, tuned_table());
   } else {
     handle->plan.pass = pass;
     handle->plan.problem = problem;

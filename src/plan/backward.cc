@@ -1,6 +1,7 @@
 #include <utility>
 #include "config/backward_grid.h"
 #include "plan/parts.h"
+#include "plan/user_table.h"
 
 namespace speedlight {
 namespace {
@@ -12,7 +13,8 @@ bool may_walk_cyclic(const BackwardConfig& config, const DeviceFacts& card, i64 
   return config.ordered() && config.spec.mask == MaskKind::none && 2 * k_tiles <= i64(card.sms) * config.tuning.blocks;
 }
 
-BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const BackwardTuning* force, std::string& reason) {
+BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const BackwardTuning* force, const UserTable* user,
+                             std::string& reason) {
   const MaskKind mask = mask_of(p);
   BackwardConfig config{spec_for(p.dtype, u16(p.head_dim), mask), {}};
   // dK and dV are summed in a fixed order anyway; dQ is where adds meet. The order depends on no other sequence, so both levels share kernels.
@@ -22,6 +24,12 @@ BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const Ba
     config.tuning = *force;
     check_forced(config, config.valid(), needs_sm_90(*force), card);
     reason = "asked for";
+    return config;
+  }
+  if (const TunedRow* tuned =
+          user ? find_tuned(*user, config.spec, Pass::backward, problem_class(p, Pass::backward, card), card) : nullptr) {
+    config.tuning = std::get<BackwardConfig>(tuned->config).tuning;
+    reason = reason_of(*tuned);
     return config;
   }
   const i64 group = p.heads_q / p.heads_kv, pairs = visible_pairs(p.seqlen_q, p.seqlen_k, p.window);
@@ -45,7 +53,7 @@ void place_scratch(Plan& made, const BackwardConfig& config) {
 
 }  // namespace
 
-Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force) {
+Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force, const UserTable* user) {
   validate(problem, Pass::backward);
   Plan made;
   made.pass = Pass::backward;
@@ -60,13 +68,11 @@ Plan plan_backward(const Problem& problem, const DeviceFacts& card, const Backwa
   if (!writes_q && !writes_k) return made;
 
   std::string reason;
-  const BackwardConfig config = choose_config(problem, card, force, reason);
+  const BackwardConfig config = choose_config(problem, card, force, user, reason);
   const auto& tuning = config.tuning;
   const i32 q_tiles = i32(ceil_div(problem.seqlen_q, i64(tuning.rows))), k_tiles = i32(ceil_div(problem.seqlen_k, i64(tuning.keys)));
-  made.geometry = {.q_tiles = q_tiles,
-                   .k_tiles = k_tiles,
-                   .rows_padded = q_tiles * tuning.rows,
-                   .cyclic = may_walk_cyclic(config, card, k_tiles)};
+  made.geometry = {
+      .q_tiles = q_tiles, .k_tiles = k_tiles, .rows_padded = q_tiles * tuning.rows, .cyclic = may_walk_cyclic(config, card, k_tiles)};
   const AttentionShape shape = shape_of(problem);
   const Spec elements = spec_for(problem.dtype, u16(problem.head_dim), MaskKind::none);
 

@@ -1,5 +1,6 @@
 #include <utility>
 #include "plan/parts.h"
+#include "plan/user_table.h"
 
 namespace speedlight {
 namespace {
@@ -17,7 +18,7 @@ i32 head_group(i64 heads, bool banded, i64 walk) {
 
 }  // namespace
 
-Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force) {
+Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force, const UserTable* user) {
   validate(problem, Pass::forward);
   Plan made;
   made.pass = Pass::forward;
@@ -35,10 +36,14 @@ Plan plan_forward(const Problem& problem, const DeviceFacts& card, const Forward
   if (force) {
     config.tuning = *force;
     check_forced(config, config.valid(), needs_sm_90(*force), card);
+  } else if (const TunedRow* tuned =
+                 user ? find_tuned(*user, config.spec, Pass::forward, problem_class(problem, Pass::forward, card), card) : nullptr) {
+    config.tuning = std::get<ForwardConfig>(tuned->config).tuning;
+    reason = reason_of(*tuned);
   } else {
-    const ForwardRow& row =
-        choose_row(tables.forward,
-                   {int(problem.head_dim), mask == MaskKind::band, heads_to_count(problem, problem.heads_q), problem.seqlen_q, walk}, card.sms);
+    const ForwardRow& row = choose_row(
+        tables.forward, {int(problem.head_dim), mask == MaskKind::band, heads_to_count(problem, problem.heads_q), problem.seqlen_q, walk},
+        card.sms);
     config.tuning = row.tuning;
     reason = row.reason;
   }

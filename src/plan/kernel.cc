@@ -248,6 +248,20 @@ std::string kernel_source(const KernelConfig& config) {
       config);
 }
 
+std::string tuning_source(const KernelConfig& config) {
+  return std::visit(
+      [](const auto& c) {
+        SourceWriter writer;
+        if constexpr (requires { c.tuning; }) {
+          writer.text = "{";
+          plan::fields(writer, c.tuning);
+          writer.text += "}";
+        }
+        return writer.text;
+      },
+      config);
+}
+
 i32 threads(const KernelConfig& config) {
   return std::visit([](const auto& c) { return i32(c.threads()); }, config);
 }

@@ -21,6 +21,8 @@ KernelConfig parse_config(std::string_view text);
 std::string kernel_symbol(const KernelConfig& config);
 // A translation unit for NVRTC: one include, the config as a constexpr, the extern "C" entry with its launch bounds.
 std::string kernel_source(const KernelConfig& config);
+// The designated initialiser of the config's tuning, as a row of the tables has it; empty for a config without one.
+std::string tuning_source(const KernelConfig& config);
 
 i32 threads(const KernelConfig& config);
 i64 shared_bytes(const KernelConfig& config);  // dynamic shared memory a block, from the kernel's shared struct

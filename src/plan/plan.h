@@ -60,9 +60,12 @@ struct Plan {
   PreparedSlots prepared;       // filled by gpu::prepare
 };
 
-// Both validate the problem first. Tiles come from the tuned tables of card.target; `force` overrides the main kernel's (tests, tune).
-Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force = nullptr);
-Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force = nullptr);
+struct UserTable;  // plan/user_table.h
+
+// Both validate the problem first. Tiles come from the tuned tables of card.target, or from the row of `user` that was measured for such a
+// problem on this card; `force` overrides the main kernel's tile (tests, tune).
+Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force = nullptr, const UserTable* user = nullptr);
+Plan plan_backward(const Problem& problem, const DeviceFacts& card, const BackwardTuning* force = nullptr, const UserTable* user = nullptr);
 
 // The tunings in the tables of a target for a head dim and mask: what tests and the tuner sweep with `force`.
 std::vector<ForwardTuning> forward_tunings(int target, int head_dim, bool masked);

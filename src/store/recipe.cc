@@ -15,6 +15,39 @@ std::string_view trim(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
+using Get = Code (*)(const Recipe&);
+
+void get_parallel(std::span<const Recipe> recipes, unsigned threads, Get get, const std::function<void(CompileResult&&)>& done) {
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  std::atomic<std::size_t> next{0};
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < recipes.size(); i = next++) {
+      CompileResult result;
+      result.index = i;
+      try {
+        result.code = get(recipes[i]);
+      } catch (...) {
+        result.error = std::current_exception();
+      }
+      const std::lock_guard lock(mutex);
+      if (failure) return;
+      try {
+        done(std::move(result));
+      } catch (...) {
+        failure = std::current_exception();
+        next = recipes.size();
+      }
+    }
+  };
+  std::vector<std::jthread> workers;
+  for (std::size_t i = 1; i < std::min<std::size_t>(threads, recipes.size()); ++i) workers.emplace_back(work);
+  work();
+  workers.clear();  // joins
+  if (failure) std::rethrow_exception(failure);
+}
+
 }  // namespace
 
 std::string to_text(const Recipe& recipe) { return to_text(recipe.config) + " @ sm_" + std::to_string(recipe.target); }
@@ -55,34 +88,13 @@ std::vector<Recipe> parse_recipes(std::string_view text) {
 }
 
 void compile_parallel(std::span<const Recipe> recipes, unsigned threads, const std::function<void(CompileResult&&)>& done) {
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  std::atomic<std::size_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < recipes.size(); i = next++) {
-      CompileResult result;
-      result.index = i;
-      try {
-        result.code = compile(recipes[i].config, recipes[i].target);
-      } catch (...) {
-        result.error = std::current_exception();
-      }
-      const std::lock_guard lock(mutex);
-      if (failure) return;
-      try {
-        done(std::move(result));
-      } catch (...) {
-        failure = std::current_exception();
-        next = recipes.size();
-      }
-    }
-  };
-  std::vector<std::jthread> workers;
-  for (std::size_t i = 1; i < std::min<std::size_t>(threads, recipes.size()); ++i) workers.emplace_back(work);
-  work();
-  workers.clear();  // joins
-  if (failure) std::rethrow_exception(failure);
+  get_parallel(
+      recipes, threads, [](const Recipe& recipe) { return compile(recipe.config, recipe.target); }, done);
+}
+
+void find_parallel(std::span<const Recipe> recipes, unsigned threads, const std::function<void(CompileResult&&)>& done) {
+  get_parallel(
+      recipes, threads, [](const Recipe& recipe) { return *find_code(recipe.config, recipe.target); }, done);
 }
 
 }  // namespace speedlight

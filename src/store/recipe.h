@@ -30,5 +30,7 @@ struct CompileResult {
   std::exception_ptr error;
 };
 void compile_parallel(std::span<const Recipe> recipes, unsigned threads, const std::function<void(CompileResult&&)>& done);
+// The same through find_code(): what the store holds is not compiled again, and what is compiled stays in the cache folder.
+void find_parallel(std::span<const Recipe> recipes, unsigned threads, const std::function<void(CompileResult&&)>& done);
 
 }  // namespace speedlight
