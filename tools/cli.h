@@ -11,16 +11,18 @@ namespace speedlight::cli {
 
 using Json = nlohmann::ordered_json;
 
+const char* build_commit();  // of the source that this program was built from
+
 // Options that most commands share.
 struct Target {
   std::string device = "auto";  // auto, cpu, cuda
   int ordinal = 0;
-  std::string card;             // plan for this card instead (the twin, on another GPU); default SPEEDLIGHT_CARD
+  std::string card;  // plan for this card instead (the twin, on another GPU); default SPEEDLIGHT_CARD
   bool json = false;
 };
 void add_target_options(CLI::App& command, Target& target);
-bool use_cuda(const Target& target);              // resolves "auto"; throws Error(no_driver) when cuda was asked for and is not there
-DeviceFacts card_facts(const Target& target);     // of --card, or of the device
+bool use_cuda(const Target& target);           // resolves "auto"; throws Error(no_driver) when cuda was asked for and is not there
+DeviceFacts card_facts(const Target& target);  // of --card, or of the device
 
 // Prints `json` when asked for, else `text`.
 void print(const Target& target, const Json& json, const std::string& text);
@@ -45,5 +47,8 @@ Run add_verify(CLI::App& app);
 Run add_explain(CLI::App& app);
 Run add_compile(CLI::App& app);
 Run add_bench(CLI::App& app);
+Run add_model(CLI::App& app);
+Run add_tune(CLI::App& app);
+Run add_report(CLI::App& app);
 
 }  // namespace speedlight::cli

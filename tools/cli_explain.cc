@@ -4,6 +4,7 @@
 #include "problem/error.h"
 #include "problem_options.h"
 #include "store/store.h"
+#include "store/tuned_file.h"
 
 namespace speedlight::cli {
 namespace {
@@ -12,8 +13,8 @@ namespace {
 Json launch_json(const PlannedLaunch& launch, const DeviceFacts& card) {
   const auto code = find_shipped(launch.config, card.target);
   const int registers = code ? code->registers : 0;
-  Json json = {{"config", to_text(launch.config)}, {"grid", launch.grid}, {"threads", launch.threads}, {"shared_bytes", launch.shared},
-               {"shipped", bool(code)}, {"reason", launch.reason}};
+  Json json = {{"config", to_text(launch.config)}, {"grid", launch.grid},   {"threads", launch.threads},
+               {"shared_bytes", launch.shared},    {"shipped", bool(code)}, {"reason", launch.reason}};
   if (code) {
     json["registers"] = registers;
     json["spill_bytes"] = code->spill_bytes;
@@ -23,8 +24,13 @@ Json launch_json(const PlannedLaunch& launch, const DeviceFacts& card) {
 }
 
 Json plan_json(const Plan& plan) {
-  Json json = {{"pass", plan.pass == Pass::forward ? "forward" : "backward"}, {"card", plan.card.name}, {"target", plan.card.target}, {"launches", Json::array()},
-               {"workspace_bytes", plan.workspace.total}, {"flops", plan.flops}, {"roofline_ms", plan.roofline_seconds * 1e3}};
+  Json json = {{"pass", plan.pass == Pass::forward ? "forward" : "backward"},
+               {"card", plan.card.name},
+               {"target", plan.card.target},
+               {"launches", Json::array()},
+               {"workspace_bytes", plan.workspace.total},
+               {"flops", plan.flops},
+               {"roofline_ms", plan.roofline_seconds * 1e3}};
   for (const PlannedLaunch& launch : plan.launches) json["launches"].push_back(launch_json(launch, plan.card));
   return json;
 }
@@ -36,8 +42,8 @@ std::string resources_text(const Json& json) {
       text += fmt::format("  {}: not shipped, compiled at first use\n", launch["config"].get<std::string>());
       continue;
     }
-    text += fmt::format("  {}: {} registers, {} bytes spilled, {} blocks an SM\n", launch["config"].get<std::string>(), launch["registers"].get<int>(),
-                        launch["spill_bytes"].get<int>(), launch["blocks_per_sm"].get<int>());
+    text += fmt::format("  {}: {} registers, {} bytes spilled, {} blocks an SM\n", launch["config"].get<std::string>(),
+                        launch["registers"].get<int>(), launch["spill_bytes"].get<int>(), launch["blocks_per_sm"].get<int>());
   }
   return text;
 }
@@ -47,7 +53,8 @@ int explain_command(const Target& target, const ProblemOptions& options) {
   Json json = Json::array();
   std::string text;
   for (Pass pass : {Pass::forward, Pass::backward}) {
-    const Plan plan = pass == Pass::forward ? plan_forward(options.problem(), card) : plan_backward(options.problem(), card);
+    const Plan plan = pass == Pass::forward ? plan_forward(options.problem(), card, nullptr, tuned_table())
+                                            : plan_backward(options.problem(), card, nullptr, tuned_table());
     json.push_back(plan_json(plan));
     text += explain(plan) + resources_text(json.back()) + "\n";
   }

@@ -2,29 +2,42 @@
 #include <fmt/format.h>
 #include "cli.h"
 #include "gpu/device.h"
+#include "parts.h"
 #include "problem/error.h"
 #include "store/store.h"
+#include "store/tuned_file.h"
 
 namespace speedlight::cli {
 namespace {
 
 Json card_json(const DeviceFacts& card) {
-  return {{"name", card.name}, {"capability", card.capability}, {"target", card.target}, {"sms", card.sms},
-          {"shared_block_bytes", card.shared_block}, {"shared_sm_bytes", card.shared_sm}, {"threads_sm", card.threads_sm},
-          {"mma_tflops", card.mma_tflops}, {"memory_tbs", card.memory_tbs}};
+  return {{"name", card.name},
+          {"capability", card.capability},
+          {"target", card.target},
+          {"sms", card.sms},
+          {"shared_block_bytes", card.shared_block},
+          {"shared_sm_bytes", card.shared_sm},
+          {"threads_sm", card.threads_sm},
+          {"mma_tflops", card.mma_tflops},
+          {"memory_tbs", card.memory_tbs}};
 }
 
-int info(const Target& target) {
+}  // namespace
+
+Part info_part() {
   const gpu::DriverFacts driver = gpu::driver_facts();
   const StoreFacts store = store_facts();
-  Json json = {{"version", SPEEDLIGHT_VERSION},
-               {"driver", {{"present", driver.present}, {"message", driver.message}, {"version", driver.version}, {"devices", driver.devices}}},
-               {"driver_floor", {{"sm_120", "570 (CUDA 12.8)"}, {"others", "525 (CUDA 12.0)"}}},
-               {"nvrtc", store.nvrtc},
-               {"cache", {{"folder", store.cache_folder}, {"usable", store.cache_usable}}},
-               {"bundle", {{"producer", store.bundle_producer}, {"bytes", store.bundle_bytes}, {"source_digest", store.source_digest}}}};
-  std::string text = fmt::format("Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache    {}{}\n",
-                                 SPEEDLIGHT_VERSION, driver.message, store.nvrtc, store.cache_folder, store.cache_usable ? "" : " (not usable)");
+  Json json = {
+      {"version", SPEEDLIGHT_VERSION},
+      {"driver", {{"present", driver.present}, {"message", driver.message}, {"version", driver.version}, {"devices", driver.devices}}},
+      {"driver_floor", {{"sm_120", "570 (CUDA 12.8)"}, {"others", "525 (CUDA 12.0)"}}},
+      {"nvrtc", store.nvrtc},
+      {"tuned", {{"file", tuned_path()}, {"rows", tuned_table() ? tuned_table()->rows.size() : 0}}},
+      {"cache", {{"folder", store.cache_folder}, {"usable", store.cache_usable}}},
+      {"bundle", {{"producer", store.bundle_producer}, {"bytes", store.bundle_bytes}, {"source_digest", store.source_digest}}}};
+  std::string text = fmt::format(
+      "Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache    {}{}\n",
+      SPEEDLIGHT_VERSION, driver.message, store.nvrtc, store.cache_folder, store.cache_usable ? "" : " (not usable)");
   text += fmt::format("bundle   {} bytes by {}\n", store.bundle_bytes, store.bundle_producer);
   for (auto [shipped, count] : store.shipped) {
     json["bundle"]["entries"][fmt::format("sm_{}", shipped)] = count;
@@ -34,21 +47,26 @@ int info(const Target& target) {
   for (int i = 0; i < driver.devices; ++i) {
     const DeviceFacts facts = gpu::device_facts(i);
     json["devices"].push_back(card_json(facts));
-    text += fmt::format("device {} {} capability {}.{} (code for sm_{}), {} SMs, {} KiB shared a block\n", i, facts.name, facts.capability / 10,
-                        facts.capability % 10, facts.target, facts.sms, facts.shared_block / 1024);
+    text += fmt::format("device {} {} capability {}.{} (code for sm_{}), {} SMs, {} KiB shared a block\n", i, facts.name,
+                        facts.capability / 10, facts.capability % 10, facts.target, facts.sms, facts.shared_block / 1024);
   }
   if (driver.devices == 0) text += "device   none: calls run on the CPU\n";
-  print(target, json, text);
-  return 0;
+  text += fmt::format("tuned    {}", json["tuned"]["rows"].get<size_t>()
+                                         ? fmt::format("{} rows in {}", json["tuned"]["rows"].get<size_t>(), tuned_path())
+                                     : tuned_path().empty() ? "off"
+                                                            : "no rows in " + tuned_path());
+  return {json, text, true};
 }
-
-}  // namespace
 
 Run add_info(CLI::App& app) {
   CLI::App* command = app.add_subcommand("info", "version, devices, driver, NVRTC, cache, shipped kernels");
   auto target = std::make_shared<Target>();
   add_target_options(*command, *target);
-  return [target] { return info(*target); };
+  return [target] {
+    const Part part = info_part();
+    print(*target, part.json, part.text);
+    return 0;
+  };
 }
 
 }  // namespace speedlight::cli

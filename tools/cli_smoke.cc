@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 #include "check_case.h"
 #include "cli.h"
-#include "cpu/element.h"
+#include "parts.h"
 #include "problem_options.h"
 
 namespace speedlight::cli {
@@ -17,36 +17,41 @@ CaseResult smallest(Machine& machine) {
   return check_case(machine, c);
 }
 
-int smoke(const Target& target) {
-  Machine machine(target);
+}  // namespace
+
+Part smoke_part(Machine& machine) {
   Json json = {{"machine", machine.name()}, {"checks", Json::array()}};
   std::string text = fmt::format("{} {}\n", machine.name(), machine.card().name);
   bool pass = true;
   const auto report = [&](const std::string& what, const CaseResult& result) {
     pass &= result.pass;
     Json row = {{"what", what}, {"pass", result.pass}, {"fault", result.fault}, {"tensors", Json::array()}};
-    for (const auto& t : result.tensors) row["tensors"].push_back({{"tensor", t.tensor}, {"pass", t.pass}, {"max_error", t.max_error}, {"bound", t.bound}});
+    for (const auto& t : result.tensors)
+      row["tensors"].push_back({{"tensor", t.tensor}, {"pass", t.pass}, {"max_error", t.max_error}, {"bound", t.bound}});
     json["checks"].push_back(row);
     text += what + "\n" + result.text();
   };
   report("fp16 (1,128,2,64) causal, loss = mean(out^2) + 1e-3 mean(lse^2)", smallest(machine));
   Case cell;
   // On the CPU, one batch entry and two heads of the cell: the float64 reference of all 64 x 16 would take minutes.
-  cell.problem = machine.cuda() ? dense_problem(DType::bf16, 64, 16, 16, 512, 512, 128, true) : dense_problem(DType::bf16, 1, 2, 2, 512, 512, 128, true);
+  cell.problem = machine.cuda() ? dense_problem(DType::bf16, 64, 16, 16, 512, 512, 128, true)
+                                : dense_problem(DType::bf16, 1, 2, 2, 512, 512, 128, true);
   cell.seed = 7;
   report(fmt::format("bf16 ({},512,{},128) causal", cell.problem.batch, cell.problem.heads_q), check_case(machine, cell));
   json["pass"] = pass;
-  print(target, json, text + (pass ? "smoke passed" : "smoke FAILED"));
-  return pass ? 0 : 1;
+  return {json, text + (pass ? "smoke passed" : "smoke FAILED"), pass};
 }
-
-}  // namespace
 
 Run add_smoke(CLI::App& app) {
   CLI::App* command = app.add_subcommand("smoke", "the smallest forward and backward, and one cell of the matrix, against float64");
   auto target = std::make_shared<Target>();
   add_target_options(*command, *target);
-  return [=] { return smoke(*target); };
+  return [target] {
+    Machine machine(*target);
+    const Part part = smoke_part(machine);
+    print(*target, part.json, part.text);
+    return part.pass ? 0 : 1;
+  };
 }
 
 }  // namespace speedlight::cli

@@ -4,16 +4,11 @@
 #include <chrono>
 #include "check_case.h"
 #include "cli.h"
+#include "parts.h"
 #include "random_case.h"
 
 namespace speedlight::cli {
 namespace {
-
-struct VerifyOptions {
-  i64 cases = 200, only = -1;
-  u64 seed = 1;
-  double work = 0;
-};
 
 bool strided(const TensorLayout& t, i64 rows, i64 heads, i64 dim) {
   const TensorLayout dense = contiguous(t.dtype, rows, heads, dim);
@@ -28,8 +23,9 @@ class Histogram {
     ++cases_;
     lengths_.push_back(p.seqlen_q), lengths_.push_back(p.seqlen_k);
     const auto any = [&](auto holds) {
-      return holds(p.q, p.seqlen_q, p.heads_q) || holds(p.k, p.seqlen_k, p.heads_kv) || holds(p.v, p.seqlen_k, p.heads_kv) || holds(p.out, p.seqlen_q, p.heads_q) || holds(p.dout, p.seqlen_q, p.heads_q) ||
-             holds(p.dq, p.seqlen_q, p.heads_q) || holds(p.dk, p.seqlen_k, p.heads_kv) || holds(p.dv, p.seqlen_k, p.heads_kv);
+      return holds(p.q, p.seqlen_q, p.heads_q) || holds(p.k, p.seqlen_k, p.heads_kv) || holds(p.v, p.seqlen_k, p.heads_kv) ||
+             holds(p.out, p.seqlen_q, p.heads_q) || holds(p.dout, p.seqlen_q, p.heads_q) || holds(p.dq, p.seqlen_q, p.heads_q) ||
+             holds(p.dk, p.seqlen_k, p.heads_kv) || holds(p.dv, p.seqlen_k, p.heads_kv);
     };
     bool dead = false;
     for (i64 row = 0; row < p.seqlen_q && !dead; ++row) dead = band(row, p.seqlen_q, p.seqlen_k, p.window).empty();
@@ -37,7 +33,9 @@ class Histogram {
     count("rows without keys", dead);
     count("grouped heads", p.heads_q != p.heads_kv);
     count("not contiguous", any([&](const TensorLayout& t, i64 rows, i64 heads) { return strided(t, rows, heads, p.head_dim); }));
-    count("misaligned", any([&](const TensorLayout& t, i64 rows, i64 heads) { return t.alignment < 16 || (needs_packing(t, p.batch, rows, heads) && t.row != 0); }));
+    count("misaligned", any([&](const TensorLayout& t, i64 rows, i64 heads) {
+            return t.alignment < 16 || (needs_packing(t, p.batch, rows, heads) && t.row != 0);
+          }));
     count("outliers or shifted", c.outlier != 1 || c.shift != 0);
     count("masked", p.masked());
     count("fp32 results", any([](const TensorLayout& t, i64, i64) { return t.dtype == DType::fp32; }));
@@ -63,13 +61,15 @@ class Histogram {
   std::vector<i64> lengths_;
 };
 
-int verify(const Target& target, const VerifyOptions& o) {
-  Machine machine(target);
+}  // namespace
+
+Part verify_part(Machine& machine, const Target& target, const VerifyOptions& o) {
   const auto start = std::chrono::steady_clock::now();
   const double work = o.work > 0 ? o.work : machine.cuda() ? 2e9 : 4e7;
   const i64 first = o.only >= 0 ? o.only : 0, last = o.only >= 0 ? o.only + 1 : o.cases;
-  const std::string again = fmt::format("speedlight verify --seed {} --device {}{}{}", o.seed, machine.cuda() ? "cuda" : "cpu", target.card.empty() ? "" : " --card " + target.card,
-                                        o.work > 0 ? fmt::format(" --work {}", o.work) : "");
+  const std::string again =
+      fmt::format("speedlight verify --seed {} --device {}{}{}", o.seed, machine.cuda() ? "cuda" : "cpu",
+                  target.card.empty() ? "" : " --card " + target.card, o.work > 0 ? fmt::format(" --work {}", o.work) : "");
   Histogram histogram;
   Json failures = Json::array();
   i64 passed = 0;
@@ -89,14 +89,21 @@ int verify(const Target& target, const VerifyOptions& o) {
   }
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   const Json shares = histogram.json();
-  std::string text = fmt::format("{} {}: {} cases in {:.1f} s; shares in percent:\n", machine.name(), machine.card().name, last - first, seconds);
+  std::string text =
+      fmt::format("{} {}: {} cases in {:.1f} s; shares in percent:\n", machine.name(), machine.card().name, last - first, seconds);
   for (const auto& [name, share] : shares.items()) text += fmt::format("  {:<22} {:.1f}\n", name, share.get<double>());
   text += fmt::format("{} passed, {} failed", passed, last - first - passed);
-  print(target, {{"machine", machine.name()}, {"card", machine.card().name}, {"seed", o.seed}, {"passed", passed}, {"failed", last - first - passed}, {"seconds", seconds}, {"shares", shares}, {"failures", failures}}, text);
-  return passed == last - first ? 0 : 1;
+  return {{{"machine", machine.name()},
+           {"card", machine.card().name},
+           {"seed", o.seed},
+           {"passed", passed},
+           {"failed", last - first - passed},
+           {"seconds", seconds},
+           {"shares", shares},
+           {"failures", failures}},
+          text,
+          passed == last - first};
 }
-
-}  // namespace
 
 Run add_verify(CLI::App& app) {
   CLI::App* command = app.add_subcommand("verify", "random problems against float64");
@@ -107,7 +114,12 @@ Run add_verify(CLI::App& app) {
   command->add_option("--seed", options->seed);
   command->add_option("--only", options->only, "run this case alone and print its errors");
   command->add_option("--work", options->work, "bound of batch * heads * seqlen_q * seqlen_k * head_dim (default: by device)");
-  return [=] { return verify(*target, *options); };
+  return [target, options] {
+    Machine machine(*target);
+    const Part part = verify_part(machine, *target, *options);
+    print(*target, part.json, part.text);
+    return part.pass ? 0 : 1;
+  };
 }
 
 }  // namespace speedlight::cli

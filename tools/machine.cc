@@ -11,6 +11,7 @@
 #include "gpu/driver.h"
 #include "problem/error.h"
 #include "store/store.h"
+#include "store/tuned_file.h"
 
 namespace speedlight::cli {
 namespace {
@@ -60,7 +61,9 @@ Machine::~Machine() {
   for (void* block : blocks_) cuda_ ? void(events_->driver.cuMemFree(address(block))) : std::free(block);
 }
 
-std::string Machine::name() const { return cuda_ ? gpu::device_facts(ordinal_).name : fmt::format("CPU ({} threads)", std::thread::hardware_concurrency()); }
+std::string Machine::name() const {
+  return cuda_ ? gpu::device_facts(ordinal_).name : fmt::format("CPU ({} threads)", std::thread::hardware_concurrency());
+}
 
 void* Machine::allocate(i64 bytes) {
   void* block = nullptr;
@@ -104,18 +107,36 @@ void Machine::fill(void* to, u8 byte, i64 bytes) {
   events_->driver.check(events_->driver.cuMemsetD8Async(address(to), byte, size_t(bytes), nullptr), "cuMemsetD8Async");
 }
 
+void Machine::copy(void* to, const void* from, i64 bytes) {
+  events_->driver.check(events_->driver.cuMemcpyDtoDAsync(address(to), address(from), size_t(bytes), nullptr), "cuMemcpyDtoDAsync");
+}
+
+Plan Machine::plan(const Problem& problem, Pass pass) const {
+  return pass == Pass::forward ? plan_forward(problem, card_, nullptr, tuned_table())
+                               : plan_backward(problem, card_, nullptr, tuned_table());
+}
+
+i64 Machine::l2_bytes() const {
+  const gpu::Driver& driver = events_->driver;
+  CUdevice device;
+  int bytes = 0;
+  driver.check(driver.cuDeviceGet(&device, ordinal_), "cuDeviceGet");
+  driver.check(driver.cuDeviceGetAttribute(&bytes, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device), "cuDeviceGetAttribute");
+  return bytes;
+}
+
 void Machine::synchronize() {
   if (cuda_) events_->driver.check(events_->driver.cuStreamSynchronize(nullptr), "cuStreamSynchronize");
 }
 
 i64 Machine::workspace_bytes(const Problem& problem, Pass pass) const {
   if (!cuda_) return 0;
-  return pass == Pass::forward ? plan_forward(problem, card_).workspace.total : plan_backward(problem, card_).workspace.total;
+  return plan(problem, pass).workspace.total;
 }
 
 void Machine::run(const Problem& problem, Pass pass, const Pointers& pointers) {
   if (!cuda_) return pass == Pass::forward ? cpu::forward(problem, pointers) : cpu::backward(problem, pointers);
-  gpu::launch(pass == Pass::forward ? plan_forward(problem, card_) : plan_backward(problem, card_), pointers, ordinal_, nullptr);
+  gpu::launch(plan(problem, pass), pointers, ordinal_, nullptr);
   synchronize();
 }
 
@@ -139,12 +160,15 @@ std::function<void()> Machine::launcher(const KernelConfig& config, u32 grid, co
   };
 }
 
-reference::Values Machine::reference(const Problem& p, const Pointers& host, const Pointers& device, bool backward, reference::Arithmetic arithmetic) {
+reference::Values Machine::reference(const Problem& p, const Pointers& host, const Pointers& device, bool backward,
+                                     reference::Arithmetic arithmetic) {
   if (!cuda_) return reference::compute(p, host, backward, arithmetic);
   const i64 queries = p.batch * p.seqlen_q * p.heads_q, keys = p.batch * p.seqlen_k * p.heads_kv;
   reference::Values values;
-  const std::pair<std::vector<double>*, i64> wanted[] = {{&values.out, queries * p.value_dim}, {&values.lse, queries}, {&values.dq, queries * p.head_dim}, {&values.dk, keys * p.head_dim}, {&values.dv, keys * p.value_dim},
-                                                         {&values.bound_dq, queries * p.head_dim}, {&values.bound_dk, keys * p.head_dim}, {&values.bound_dv, keys * p.value_dim}};
+  const std::pair<std::vector<double>*, i64> wanted[] = {{&values.out, queries * p.value_dim},  {&values.lse, queries},
+                                                         {&values.dq, queries * p.head_dim},    {&values.dk, keys * p.head_dim},
+                                                         {&values.dv, keys * p.value_dim},      {&values.bound_dq, queries * p.head_dim},
+                                                         {&values.bound_dk, keys * p.head_dim}, {&values.bound_dv, keys * p.value_dim}};
   i64 total = queries;  // delta first
   for (const auto& [vector, count] : wanted) total += count;
   static void* scratch = nullptr;
@@ -157,15 +181,19 @@ reference::Values Machine::reference(const Problem& p, const Pointers& host, con
   ReferenceParams params{};
   params.q = strided(device.q, p.q), params.k = strided(device.k, p.k), params.v = strided(device.v, p.v);
   if (backward) params.dout = strided(device.dout, p.dout), params.dlse = p.has_dlse ? device.dlse : nullptr;
-  params.out = places[0], params.lse = places[1], params.delta = static_cast<double*>(scratch), params.dq = places[2], params.dk = places[3], params.dv = places[4];
+  params.out = places[0], params.lse = places[1], params.delta = static_cast<double*>(scratch), params.dq = places[2],
+  params.dk = places[3], params.dv = places[4];
   params.bound_dq = places[5], params.bound_dk = places[6], params.bound_dv = places[7];
   params.shape = {i32(p.batch), i32(p.heads_q), i32(p.heads_kv), i32(p.seqlen_q), i32(p.seqlen_k)};
-  params.window = p.window, params.head_dim = i32(p.head_dim), params.scale = double(p.scale), params.plain = arithmetic == reference::Arithmetic::plain;
-  params.out_fp32 = p.out.dtype == DType::fp32, params.dq_fp32 = p.dq.dtype == DType::fp32, params.dk_fp32 = p.dk.dtype == DType::fp32, params.dv_fp32 = p.dv.dtype == DType::fp32;
+  params.window = p.window, params.head_dim = i32(p.head_dim), params.scale = double(p.scale),
+  params.plain = arithmetic == reference::Arithmetic::plain;
+  params.out_fp32 = p.out.dtype == DType::fp32, params.dq_fp32 = p.dq.dtype == DType::fp32, params.dk_fp32 = p.dk.dtype == DType::fp32,
+  params.dv_fp32 = p.dv.dtype == DType::fp32;
   ReferenceConfig config{{.dtype = p.dtype, .head_dim = u16(p.head_dim), .value_dim = u16(p.value_dim)}, false};
   if (const i64 blocks = ceil_div<i64>(queries, config.block_rows()); blocks > 0) launcher(config, u32(blocks), &params)();
   config.backward = true;
-  if (const i64 blocks = ceil_div<i64>(queries + keys, config.block_rows()); backward && blocks > 0) launcher(config, u32(blocks), &params)();
+  if (const i64 blocks = ceil_div<i64>(queries + keys, config.block_rows()); backward && blocks > 0)
+    launcher(config, u32(blocks), &params)();
   for (int i = 0; i < (backward ? 8 : 2); ++i) {
     wanted[i].first->resize(size_t(wanted[i].second));
     if (wanted[i].second > 0) read(wanted[i].first->data(), places[i], wanted[i].second * 8);

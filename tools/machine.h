@@ -17,12 +17,16 @@ class Machine {
   const DeviceFacts& card() const { return card_; }  // that `plan` is asked for; empty on the CPU
   std::string name() const;
 
-  void* memory(i64 bytes);                                        // one block, kept and grown
-  void* allocate(i64 bytes);                                      // more blocks, freed with the machine; Error(out_of_memory)
+  void* memory(i64 bytes);    // one block, kept and grown
+  void* allocate(i64 bytes);  // more blocks, freed with the machine; Error(out_of_memory)
   void write(void* to, const void* from, i64 bytes);
   void read(void* to, const void* from, i64 bytes);
   void fill(void* to, u8 byte, i64 bytes);
+  void copy(void* to, const void* from, i64 bytes);  // GPU only: enqueued
 
+  // What the library would plan, with the user's tuned rows. GPU only.
+  Plan plan(const Problem& problem, Pass pass) const;
+  i64 l2_bytes() const;  // GPU only
   // Plans (on a GPU), checks and runs one pass, and waits for it. workspace_bytes() first.
   i64 workspace_bytes(const Problem& problem, Pass pass) const;
   void run(const Problem& problem, Pass pass, const Pointers& pointers);
@@ -34,7 +38,8 @@ class Machine {
   std::function<void()> launcher(const KernelConfig& config, u32 grid, const void* params);
 
   // Float64 values, on the GPU where there is one. `host` points into host memory, `device` into this machine's.
-  reference::Values reference(const Problem& problem, const Pointers& host, const Pointers& device, bool backward, reference::Arithmetic arithmetic);
+  reference::Values reference(const Problem& problem, const Pointers& host, const Pointers& device, bool backward,
+                              reference::Arithmetic arithmetic);
 
  private:
   struct Events;

@@ -7,90 +7,129 @@
 namespace speedlight::cli {
 namespace {
 
-class Head {
- public:
-  Head(const Problem& p, const BatchEntry& e, i64 head) : p_(p), e_(e), head_(head), kv_head_(head / (p.heads_q / p.heads_kv)) {}
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  double query(const std::vector<u16>& x, i64 row, i64 d) const { return at(x, (row * p_.heads_q + head_) * p_.head_dim + d); }
-  double key(const std::vector<u16>& x, i64 row, i64 d) const { return at(x, (row * p_.heads_kv + kv_head_) * p_.head_dim + d); }
-  double dot(const std::vector<u16>& a, i64 i, const std::vector<u16>& b, i64 j) const {
-    double sum = 0;
-    for (i64 d = 0; d < p_.head_dim; ++d) sum += query(a, i, d) * key(b, j, d);
-    return sum;
-  }
-  double delta(i64 row) const {
-    double sum = 0;
-    for (i64 d = 0; d < p_.head_dim; ++d) sum += query(e_.dout, row, d) * query(e_.out, row, d);
-    return sum;
-  }
-  double lse(i64 row) const { return e_.lse[size_t(head_ * p_.seqlen_q + row)]; }
+// One head of one batch entry, as floats (rows, dim).
+std::vector<float> gather(Machine& machine, const Problem& p, const void* tensor, i64 batch, i64 rows, i64 heads, i64 head) {
+  std::vector<u16> entry(size_t(rows * heads * p.head_dim));
+  machine.read(entry.data(), static_cast<const u16*>(tensor) + batch * i64(entry.size()), i64(entry.size()) * 2);
+  std::vector<float> x(size_t(rows * p.head_dim));
+  for (i64 row = 0; row < rows; ++row)
+    for (i64 d = 0; d < p.head_dim; ++d)
+      x[size_t(row * p.head_dim + d)] = float(read_element(entry.data(), (row * heads + head) * p.head_dim + d, p.dtype));
+  return x;
+}
 
-  // Rows of out and dq.
-  void query_row(i64 i, bool backward, double& worst) const {
-    const Band keys = band(i, p_.seqlen_q, p_.seqlen_k, p_.window);
-    if (keys.empty()) return;
-    std::vector<double> s, out(size_t(p_.head_dim)), dq(size_t(p_.head_dim));
-    for (i64 j = keys.lo; j < keys.hi; ++j) s.push_back(dot(e_.q, i, e_.k, j) * double(p_.scale));
-    const double largest = *std::max_element(s.begin(), s.end());
-    double sum = 0;
-    for (double x : s) sum += std::exp(x - largest);
-    const double lse_row = largest + std::log(sum);
-    for (i64 j = keys.lo; j < keys.hi; ++j)
-      for (i64 d = 0; d < p_.head_dim; ++d) out[size_t(d)] += std::exp(s[size_t(j - keys.lo)] - lse_row) * key(e_.v, j, d);
-    if (!(std::abs(lse_row - lse(i)) <= 1e-3 + 1e-5 * std::abs(lse_row))) worst = std::numeric_limits<double>::infinity();
-    compare(out, [&](i64 d) { return query(e_.out, i, d); }, worst);
-    if (!backward) return;
-    double delta_row = 0;
-    for (i64 d = 0; d < p_.head_dim; ++d) delta_row += query(e_.dout, i, d) * out[size_t(d)];
-    for (i64 j = keys.lo; j < keys.hi; ++j) {
-      const double ds = std::exp(s[size_t(j - keys.lo)] - lse_row) * (dot(e_.dout, i, e_.v, j) - delta_row) * double(p_.scale);
-      for (i64 d = 0; d < p_.head_dim; ++d) dq[size_t(d)] += ds * key(e_.k, j, d);
-    }
-    compare(dq, [&](i64 d) { return query(e_.dq, i, d); }, worst);
-  }
+double dot(const std::vector<float>& a, i64 i, const std::vector<float>& b, i64 j, i64 dim) {
+  const float *x = a.data() + i * dim, *y = b.data() + j * dim;
+  double sum = 0;
+  for (i64 d = 0; d < dim; ++d) sum += double(x[d]) * double(y[d]);
+  return sum;
+}
 
-  // Rows of dk and dv; MHA only (every query head of the group would have to be summed).
-  void key_row(i64 j, double& worst) const {
-    const Band rows = rows_that_see(j, p_.seqlen_q, p_.seqlen_k, p_.window);
-    std::vector<double> dk(size_t(p_.head_dim)), dv(size_t(p_.head_dim));
-    for (i64 i = rows.lo; i < rows.hi; ++i) {
-      const double weight = std::exp(dot(e_.q, i, e_.k, j) * double(p_.scale) - lse(i));
-      const double ds = weight * (dot(e_.dout, i, e_.v, j) - delta(i)) * double(p_.scale);
-      for (i64 d = 0; d < p_.head_dim; ++d) dk[size_t(d)] += ds * query(e_.q, i, d), dv[size_t(d)] += weight * query(e_.dout, i, d);
-    }
-    compare(dk, [&](i64 d) { return key(e_.dk, j, d); }, worst);
-    compare(dv, [&](i64 d) { return key(e_.dv, j, d); }, worst);
-  }
-
- private:
-  double at(const std::vector<u16>& x, i64 index) const { return double(read_element(x.data(), index, p_.dtype)); }
-  template <class Actual>
-  void compare(const std::vector<double>& expected, Actual actual, double& worst) const {
-    double difference = 0, size = 0;
-    for (i64 d = 0; d < p_.head_dim; ++d) {
-      const double e = actual(d) - expected[size_t(d)];
-      difference += e * e, size += expected[size_t(d)] * expected[size_t(d)];
-    }
-    const double ratio = std::sqrt(difference / std::max(size, 1e-20));
-    worst = std::isfinite(ratio) ? std::max(worst, ratio) : std::numeric_limits<double>::infinity();
-  }
-
-  const Problem& p_;
-  const BatchEntry& e_;
-  i64 head_, kv_head_;
-};
+void add_scaled(std::vector<double>& to, double weight, const std::vector<float>& x, i64 row) {
+  const float* from = x.data() + row * i64(to.size());
+  for (size_t d = 0; d < to.size(); ++d) to[d] += weight * double(from[d]);
+}
 
 }  // namespace
 
-double worst_sample(const Problem& problem, const BatchEntry& entry, i64 head, int rows, bool backward) {
-  const Head h(problem, entry, head);
-  double worst = 0;
+struct Samples::Head {
+  i64 index = 0;
+  std::vector<float> q, dout, out, lse;
+};
+
+Samples::Samples(Machine& machine, const Problem& p, const Pointers& at, i64 batch, i64 head, int rows, Pass pass)
+    : problem_(p), batch_(batch), kv_head_(head / (p.heads_q / p.heads_kv)) {
+  const std::vector<float> keys = gather(machine, p, at.k, batch, p.seqlen_k, p.heads_kv, kv_head_);
+  const std::vector<float> values = gather(machine, p, at.v, batch, p.seqlen_k, p.heads_kv, kv_head_);
+  const i64 group_size = p.heads_q / p.heads_kv;
+  std::vector<Head> group;
+  for (i64 h = kv_head_ * group_size; h < (kv_head_ + 1) * group_size; ++h) {
+    if (pass == Pass::forward && h != head) continue;
+    Head& made = group.emplace_back();
+    made.index = h;
+    made.q = gather(machine, p, at.q, batch, p.seqlen_q, p.heads_q, h);
+    if (pass == Pass::forward) continue;
+    made.dout = gather(machine, p, at.dout, batch, p.seqlen_q, p.heads_q, h);
+    made.out = gather(machine, p, at.out, batch, p.seqlen_q, p.heads_q, h);
+    made.lse.resize(size_t(p.seqlen_q));
+    machine.read(made.lse.data(), at.lse + (batch * p.heads_q + h) * p.seqlen_q, p.seqlen_q * 4);
+  }
+  const Head& mine = *std::ranges::find(group, head, &Head::index);
   for (int n = 0; n < rows; ++n) {
     // A causal row with few keys has gradients that cancel to almost nothing, which no relative error can judge: verify covers those.
-    const i64 row = std::max(n == 1 ? problem.seqlen_q - 1 : i64(n) * 2654435761 % problem.seqlen_q, std::min<i64>(64, problem.seqlen_q - 1));
-    h.query_row(row, backward, worst);
-    if (backward && problem.heads_q == problem.heads_kv) h.key_row(row * problem.seqlen_k / problem.seqlen_q, worst);
+    const i64 row = std::max(n == 1 ? p.seqlen_q - 1 : i64(n) * 2654435761 % p.seqlen_q, std::min<i64>(64, p.seqlen_q - 1));
+    add_query_row(mine, keys, values, row, pass);
+    if (pass == Pass::backward) add_key_row(group, keys, values, row * p.seqlen_k / p.seqlen_q);
   }
+}
+
+void Samples::add_query_row(const Head& head, const std::vector<float>& keys, const std::vector<float>& values, i64 i, Pass pass) {
+  const Problem& p = problem_;
+  const Band seen = band(i, p.seqlen_q, p.seqlen_k, p.window);
+  if (seen.empty()) return;
+  std::vector<double> s, out(size_t(p.head_dim)), dq(size_t(p.head_dim));
+  for (i64 j = seen.lo; j < seen.hi; ++j) s.push_back(dot(head.q, i, keys, j, p.head_dim) * double(p.scale));
+  const double largest = *std::max_element(s.begin(), s.end());
+  double sum = 0;
+  for (double x : s) sum += std::exp(x - largest);
+  const double lse = largest + std::log(sum);
+  for (i64 j = seen.lo; j < seen.hi; ++j) add_scaled(out, std::exp(s[size_t(j - seen.lo)] - lse), values, j);
+  const i64 offset = ((batch_ * p.seqlen_q + i) * p.heads_q + head.index) * p.head_dim;
+  lse_.emplace_back((batch_ * p.heads_q + head.index) * p.seqlen_q + i, lse);
+  if (pass == Pass::backward) {
+    double delta = 0;
+    for (i64 d = 0; d < p.head_dim; ++d) delta += double(head.dout[size_t(i * p.head_dim + d)]) * out[size_t(d)];
+    for (i64 j = seen.lo; j < seen.hi; ++j) {
+      const double ds = std::exp(s[size_t(j - seen.lo)] - lse) * (dot(head.dout, i, values, j, p.head_dim) - delta) * double(p.scale);
+      add_scaled(dq, ds, keys, j);
+    }
+    rows_.push_back({&Pointers::dq, offset, dq});
+  }
+  rows_.push_back({&Pointers::out, offset, out});
+}
+
+void Samples::add_key_row(const std::vector<Head>& group, const std::vector<float>& keys, const std::vector<float>& values, i64 j) {
+  const Problem& p = problem_;
+  const Band rows = rows_that_see(j, p.seqlen_q, p.seqlen_k, p.window);
+  std::vector<double> dk(size_t(p.head_dim)), dv(size_t(p.head_dim));
+  for (const Head& head : group)
+    for (i64 i = rows.lo; i < rows.hi; ++i) {
+      const double weight = std::exp(dot(head.q, i, keys, j, p.head_dim) * double(p.scale) - double(head.lse[size_t(i)]));
+      const double ds = weight * (dot(head.dout, i, values, j, p.head_dim) - dot(head.dout, i, head.out, i, p.head_dim)) * double(p.scale);
+      add_scaled(dk, ds, head.q, i);
+      add_scaled(dv, weight, head.dout, i);
+    }
+  const i64 offset = ((batch_ * p.seqlen_k + j) * p.heads_kv + kv_head_) * p.head_dim;
+  rows_.push_back({&Pointers::dk, offset, dk});
+  rows_.push_back({&Pointers::dv, offset, dv});
+}
+
+double Samples::worst(Machine& machine, const Pointers& results) const {
+  double worst = 0;
+  std::vector<u16> actual(size_t(problem_.head_dim));
+  for (const Row& row : rows_) {
+    machine.read(actual.data(), static_cast<const u16*>(results.*row.tensor) + row.offset, i64(actual.size()) * 2);
+    double difference = 0, size = 0;
+    for (size_t d = 0; d < actual.size(); ++d) {
+      const double e = double(read_element(actual.data(), i64(d), problem_.dtype)) - row.expected[d];
+      difference += e * e, size += row.expected[d] * row.expected[d];
+    }
+    const double ratio = std::sqrt(difference / std::max(size, 1e-20));
+    worst = std::isfinite(ratio) ? std::max(worst, ratio) : infinity;
+  }
+  for (const auto& [element, expected] : lse_) {
+    float lse = 0;
+    machine.read(&lse, results.lse + element, 4);
+    if (!(std::abs(double(lse) - expected) <= 1e-3 + 1e-5 * std::abs(expected))) worst = infinity;
+  }
+  return worst;
+}
+
+double worst_of_entries(Machine& machine, const Problem& p, const Pointers& at, Pass pass) {
+  double worst = Samples(machine, p, at, 0, 0, 6, pass).worst(machine, at);
+  if (p.batch > 1) worst = std::max(worst, Samples(machine, p, at, p.batch - 1, (p.batch - 1) % p.heads_q, 6, pass).worst(machine, at));
   return worst;
 }
 

@@ -9,7 +9,8 @@ int main(int argc, char** argv) {
   CLI::App app("Speedlight: exact fused attention, forward and backward");
   app.require_subcommand(1);
   std::vector<std::pair<CLI::App*, cli::Run>> commands;
-  for (auto add : {cli::add_info, cli::add_smoke, cli::add_verify, cli::add_explain, cli::add_compile, cli::add_bench}) {
+  for (auto add : {cli::add_info, cli::add_smoke, cli::add_verify, cli::add_explain, cli::add_compile, cli::add_model, cli::add_bench,
+                   cli::add_tune, cli::add_report}) {
     cli::Run run = add(app);
     commands.emplace_back(app.get_subcommands({}).back(), run);
   }

@@ -1,0 +1,118 @@
+#include "candidates.h"
+#include <algorithm>
+#include <array>
+
+namespace speedlight::cli {
+namespace {
+
+constexpr std::array targets{90, 120, 80};  // one for each table
+constexpr size_t mutated = 2;               // the neighbours of so many rows of the card's own table are tried, most promising fields first
+
+bool fits(const KernelConfig& config, int blocks, const DeviceFacts& card) {
+  if (!runs_on(config, card.target) || shared_bytes(config) > card.shared_block) return false;
+  const i64 shared = round_up<i64>(shared_bytes(config), 128) + card.shared_reserved;
+  return blocks * shared <= card.shared_sm && blocks * threads(config) <= card.threads_sm;
+}
+
+template <class Config>
+class List {
+ public:
+  using Tuning = decltype(Config::tuning);
+  List(const Spec& spec, const DeviceFacts& card, size_t most) : spec_(spec), card_(card), most_(most) {}
+  void add(const Tuning& tuning) {
+    const Config config{spec_, tuning};
+    if (found.size() < most_ && config.valid() && fits(config, tuning.blocks, card_) && std::ranges::find(found, tuning) == found.end())
+      found.push_back(tuning);
+  }
+  template <class Rows>
+  void add_tables(Rows rows, Tuning (*suit)(Tuning, bool)) {
+    const bool masked = spec_.mask == MaskKind::band, modern = card_.target >= 90;
+    for (const Tuning& tuning : rows(card_.target, spec_.head_dim, masked)) add(tuning), own.push_back(tuning);
+    for (const int target : targets)
+      for (const Tuning& tuning : rows(target, spec_.head_dim, masked)) add(suit(tuning, modern));
+  }
+  // Every change of every row that is mutated, change by change.
+  void add_neighbours(std::initializer_list<void (*)(Tuning&)> changes) {
+    for (const auto change : changes)
+      for (size_t i = 0; i < std::min(mutated, own.size()); ++i) {
+        Tuning tuning = own[i];
+        change(tuning);
+        add(tuning);
+      }
+  }
+  std::vector<Tuning> found, own;
+
+ private:
+  const Spec& spec_;
+  const DeviceFacts& card_;
+  size_t most_;
+};
+
+template <class T>
+void twice(T& x) {
+  x = T(x * 2);
+}
+template <class T>
+void half(T& x) {
+  x = T(x / 2);
+}
+
+}  // namespace
+
+std::vector<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card, size_t most) {
+  List<ForwardConfig> list(spec, card, most);
+  using T = ForwardTuning;
+  list.add_tables(forward_tunings, [](T t, bool modern) {
+    t.copy = modern ? Copy::bulk : Copy::cp_async;
+    return t;
+  });
+  list.add_neighbours({
+      [](T& t) { t.softmax = t.softmax == Softmax::keep ? Softmax::recompute : Softmax::keep; },
+      [](T& t) { t.overlap = !t.overlap; },
+      [](T& t) { half(t.keys); },
+      [](T& t) { twice(t.keys); },
+      [](T& t) { twice(t.step); },
+      [](T& t) { half(t.step); },
+      [](T& t) { ++t.stages; },
+      [](T& t) { --t.stages; },
+      [](T& t) { t.blocks = t.blocks == 1 ? 2 : 1; },
+      [](T& t) { twice(t.warps); },
+      [](T& t) { twice(t.keys), twice(t.step); },
+      [](T& t) { twice(t.rows), twice(t.warps), t.blocks = 1; },
+      [](T& t) { half(t.rows), half(t.warps), t.blocks = 2; },
+      [](T& t) { t.overlap = !t.overlap, t.softmax = t.softmax == Softmax::keep ? Softmax::recompute : Softmax::keep; },
+      [](T& t) { t.copy = Copy::cp_async; },
+  });
+  return list.found;
+}
+
+std::vector<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card, size_t most) {
+  List<BackwardConfig> list(spec, card, most);
+  using T = BackwardTuning;
+  list.add_tables(backward_tunings, [](T t, bool modern) {
+    t.add = modern ? VectorAdd::v4 : VectorAdd::scalar;
+    t.store = modern ? MatrixStore::stmatrix : MatrixStore::plain;
+    return t;
+  });
+  list.add_neighbours({
+      [](T& t) { t.v_registers = !t.v_registers; },
+      [](T& t) { t.chunks = t.chunks == 1 ? 2 : 1; },
+      [](T& t) { t.q_stages = t.q_stages == 1 ? 2 : 1, t.do_stages = std::min(t.do_stages, t.q_stages); },
+      [](T& t) { t.q_stages = t.do_stages = t.q_stages == 1 ? 2 : 1; },
+      [](T& t) { t.rows = t.rows == 64 ? 32 : 64; },
+      [](T& t) { t.rows = t.rows == 64 ? 32 : 64, t.chunks = 1; },
+      [](T& t) { std::swap(t.dq_warps_m, t.dq_warps_n); },
+      [](T& t) { twice(t.dq_warps_m), half(t.dq_warps_n); },
+      [](T& t) { half(t.dq_warps_m), twice(t.dq_warps_n); },
+      [](T& t) { t.split_loads = !t.split_loads; },
+      [](T& t) { t.blocks = t.blocks == 1 ? 2 : 1; },
+      [](T& t) { half(t.keys); },
+      [](T& t) { twice(t.keys); },
+      [](T& t) { twice(t.keys), twice(t.warps), twice(t.dq_warps_n), t.blocks = 1; },
+      [](T& t) { half(t.keys), half(t.warps), half(t.dq_warps_n), t.blocks = 2; },
+      [](T& t) { t.store = MatrixStore::plain; },
+  });
+  return list.found;
+}
+
+}  // namespace speedlight::cli

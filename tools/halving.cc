@@ -1,0 +1,60 @@
+#include "halving.h"
+#include <algorithm>
+
+namespace speedlight::cli {
+namespace {
+
+bool faster(const Contender& a, const Contender& b) { return a.median() < b.median(); }
+
+// One visit to each; false when the time is over, with some of them not visited.
+bool round_of(std::vector<Contender>& alive, const std::function<double(int)>& time, const std::function<bool()>& over) {
+  for (Contender& contender : alive) {
+    if (over()) return false;
+    contender.times.push_back(time(contender.index));
+  }
+  return true;
+}
+
+// Moves to `out` the slower half of what is alive, and all that are hopeless, but leaves the finalists.
+void drop_slow(std::vector<Contender>& alive, std::vector<Contender>& out, const HalvingOptions& o) {
+  std::stable_sort(alive.begin(), alive.end(), faster);
+  size_t keep = std::max((alive.size() + 1) / 2, size_t(o.finalists));
+  while (keep > size_t(o.finalists) && keep <= alive.size() && alive[keep - 1].median() > o.hopeless * alive[0].median()) --keep;
+  for (; alive.size() > keep; alive.pop_back()) out.push_back(std::move(alive.back()));
+}
+
+}  // namespace
+
+double Contender::median() const {
+  std::vector<double> sorted = times;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+}
+
+double Contender::spread() const {
+  if (times.empty()) return 0;
+  const auto [smallest, largest] = std::minmax_element(times.begin(), times.end());
+  return (*largest - *smallest) / median();
+}
+
+std::vector<Contender> halve(int count, const std::function<double(int)>& time, const std::function<double()>& clock,
+                             const std::function<bool()>& stop, const HalvingOptions& options) {
+  const double start = clock();
+  const auto over = [&] { return stop() || clock() - start > options.budget_seconds; };
+  std::vector<Contender> alive(size_t(std::max(count, 0))), out;
+  for (int i = 0; i < count; ++i) alive[size_t(i)].index = i;
+  bool going = round_of(alive, time, stop);
+  while (going && alive.size() > size_t(std::max(options.finalists, 1))) {
+    for (int n = 0; n < options.rounds && going; ++n) going = round_of(alive, time, over);
+    if (going) drop_slow(alive, out, options);
+  }
+  for (int n = 0; n < options.final_rounds && going; ++n) going = round_of(alive, time, over);
+  std::erase_if(alive, [](const Contender& c) { return c.times.empty(); });  // stopped in the first round
+  std::stable_sort(alive.begin(), alive.end(), faster);
+  for (Contender& contender : alive) contender.final_round = true;
+  std::stable_sort(out.begin(), out.end(), faster);
+  alive.insert(alive.end(), std::make_move_iterator(out.begin()), std::make_move_iterator(out.end()));
+  return alive;
+}
+
+}  // namespace speedlight::cli
