@@ -76,14 +76,18 @@ TEST(Diagonals, TouchAndCoverATile) {
 }
 
 TEST(QueryWalk, VisitsEveryTileOfEveryHeadOfTheGroup) {
-  i32 expected_head = 6, expected_tile = 2;
-  for (QueryWalk w = query_walk({2, 5}, 6, 3); !w.done(); w = w.next()) {
-    ASSERT_EQ(w.head, expected_head);
-    ASSERT_EQ(w.tile, expected_tile);
-    if (++expected_tile == 5) expected_tile = 2, ++expected_head;
+  for (const i32 start : {2, 3, 4}) {  // cyclic: from `start` to the end, then what was left out
+    QueryWalk w = query_walk({2, 5}, start, 6, 3);
+    for (i32 head = 6; head < 9; ++head) {
+      for (i32 step = 0; step < 3; ++step, w = w.next()) {
+        ASSERT_FALSE(w.done());
+        ASSERT_EQ(w.head, head);
+        ASSERT_EQ(w.tile, 2 + (start - 2 + step) % 3);
+      }
+    }
+    EXPECT_TRUE(w.done());
   }
-  EXPECT_EQ(expected_head, 9);
-  EXPECT_TRUE(query_walk({3, 3}, 0, 4).done());
+  EXPECT_TRUE(query_walk({3, 3}, 3, 0, 4).done());
 }
 
 }  // namespace

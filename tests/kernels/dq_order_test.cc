@@ -54,8 +54,10 @@ void check(i32 seqlen_q, i32 seqlen_k, Window window, bool cyclic) {
     for (const i32 n : seen) EXPECT_EQ(n, 1) << "query tile " << j;
     EXPECT_EQ(i64(seen.size()), key_tiles(i64(j) * rows, i64(j + 1) * rows, seqlen_q, seqlen_k, window, keys).count());
   }
-  for (const i32 resident : {1, 2, 3, order.k_tiles})
-    if (!cyclic || resident == order.k_tiles) EXPECT_TRUE(all_end(walks, order, resident)) << resident << " resident";
+  for (const i32 resident : {1, 2, 3, order.k_tiles}) {
+    if (cyclic && resident != order.k_tiles) continue;
+    EXPECT_TRUE(all_end(walks, order, resident)) << resident << " resident";
+  }
 }
 
 TEST(DqOrder, TurnsAreARankAndNothingWaitsForEver) {
