@@ -41,6 +41,7 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"left edge just inside a tile", 1, 1, 1, 200, 262, band ? Window{60, Window::unlimited} : Window{}},
       {"one key a row", 1, 1, 1, rows + 1, rows + 1, band ? Window{0, 0} : Window{}},
       {"logits far below 0", 1, 1, 1, rows - 3, 2 * keys - 1, mask, Shape::dense, false, false, false, 1, -100},
+      {"window over a tail, far below 0", 1, 1, 1, 40, 2 * keys - 1, band ? Window{keys + 50, 90} : Window{}, Shape::dense, false, true, false, 1, -100},
       {"misaligned", 2, 2, 1, 33, keys + 1, mask, Shape::misaligned, false, true, true},
       {"broadcast, negative scale", 2, 2, 2, 40, keys - 1, mask, Shape::broadcast, false, false, false, -0.5f},
       {"no keys", 1, 1, 1, 5, 0, mask},
