@@ -10,6 +10,8 @@ namespace speedlight::kernels {
 // and its add to the counter: a release of all those adds. Before the adds the same lane has read the counter, before a fence or by an acquire,
 // and then met the adding warps at a block barrier. So each part is ordered after the one before it. One fence serves both: the release of the
 // tile before and, if the turn had come, the acquire of this one.
+//
+// Each step ends with a warp barrier: the block barriers that follow are for whole warps, and the compiler need not bring the lane back before.
 template <BackwardConfig C, bool Ordered = C.ordered()>
 class Turn {
  public:
@@ -17,20 +19,25 @@ class Turn {
   Turn(const BackwardContext<C>& at, const QueryWalk& walk, i32 first_warp, i32 warps)
       : at_(at), walk_(walk), keeps_(at.lane == 0 && at.warp == first_warp + walk.tile % warps) {
     if (keeps_) seen_ = ptx::load_relaxed_32(at.turn_counter(walk));
+    ptx::sync_warp();
   }
   // Hands on the tile `done`, if there is one, and acquires what was seen.
   void pass_on(const QueryWalk& done, bool some_done) const {
-    if (!keeps_) return;
-    ptx::fence_device();
-    if (some_done) ptx::add_relaxed_32(at_.turn_counter(done), 1);
+    if (keeps_) {
+      ptx::fence_device();
+      if (some_done) ptx::add_relaxed_32(at_.turn_counter(done), 1);
+    }
+    ptx::sync_warp();
   }
   // After pass_on: waits where the turn had not come when the tile began.
   void await() const {
     if (keeps_ && !had_come()) at_.await_turn(walk_);
+    ptx::sync_warp();
   }
   // After pass_on: leaves word whether it had.
   void report(ptx::SharedAddress to) const {
     if (keeps_) ptx::store_shared_32(to, had_come());
+    ptx::sync_warp();
   }
 
  private:
