@@ -26,8 +26,8 @@ const C& config_of(const Plan& plan, Step step) {
 }
 
 std::vector<WorkspaceLayout::Region> regions(const WorkspaceLayout& w) {
-  return {w.packed_q,  w.packed_k,  w.packed_v, w.packed_out, w.packed_dout,   w.packed_dq,
-          w.packed_dk, w.packed_dv, w.row_lse2, w.row_delta,  w.dq_accumulator, w.dq_turns, w.ticket};
+  return {w.packed_q,  w.packed_k, w.packed_v,  w.packed_out,     w.packed_dout, w.packed_dq, w.packed_dk,
+          w.packed_dv, w.row_lse2, w.row_delta, w.dq_accumulator, w.dq_turns,    w.ticket};
 }
 
 void expect_disjoint(const WorkspaceLayout& w) {
