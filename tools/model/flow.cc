@@ -30,12 +30,12 @@ bool conditional(const Instruction& i) {
   return i.operands.find("P") < i.operands.find('`');  // "BRA P1, `(.L)", "BRA.U UP0, `(.L)"
 }
 
-// The block ends in a branch whose predicate a vote of the block wrote last.
+// The block ends in a branch whose predicate a vote wrote last, here or in blocks that run into this one (a label may stand between).
 bool branches_on_vote(const std::vector<Instruction>& code, const Block& block) {
   const Instruction& branch = code[size_t(block.end - 1)];
   std::string predicate = branch.guard.empty() ? branch.operands.substr(0, branch.operands.find(',')) : branch.guard;
   std::erase(predicate, '!');
-  for (int i = block.end - 2; i >= block.begin; --i) {
+  for (int i = block.end - 2; i >= 0 && !code[size_t(i)].is("BRA"); --i) {
     const std::string& operands = code[size_t(i)].operands;
     const auto comma = operands.find(',');
     if (operands.substr(0, comma) != predicate) continue;
@@ -122,6 +122,22 @@ bool reaches(const Flow& flow, int from, int to) {
   return false;
 }
 
+// Whether a loop lies on the ways from `from` on that do not pass `until`. Code that redoes a step holds none; work that a vote lets in does.
+bool holds_loop(const Flow& flow, int from, int until) {
+  std::vector<char> seen(flow.blocks.size());
+  std::vector<int> todo{from};
+  while (!todo.empty()) {
+    const int b = todo.back();
+    todo.pop_back();
+    if (b == until || seen[size_t(b)]++) continue;
+    for (int next : flow.blocks[size_t(b)].next) {
+      if (flow.is_back(b, next) && seen[size_t(next)]) return true;
+      if (!flow.is_back(b, next)) todo.push_back(next);
+    }
+  }
+  return false;
+}
+
 std::vector<char> loop_body(const Flow& flow, int head) {
   std::vector<std::vector<int>> from(flow.blocks.size());
   for (int b : flow.order)
@@ -185,9 +201,9 @@ Flow make_flow(const std::vector<Instruction>& code) {
   for (int b : votes) {
     auto& next = flow.blocks[size_t(b)].next;
     if (flow.is_back(b, next[0]) || flow.is_back(b, next[1]) || flow.dominator[size_t(b)] < 0) continue;
-    if (reaches(flow, next[0], next[1]))
+    if (reaches(flow, next[0], next[1]) && !holds_loop(flow, next[0], next[1]))
       next.erase(next.begin());
-    else if (reaches(flow, next[1], next[0]))
+    else if (reaches(flow, next[1], next[0]) && !holds_loop(flow, next[1], next[0]))
       next.pop_back();
   }
   find_dominators(flow);
