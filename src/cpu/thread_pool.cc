@@ -100,15 +100,16 @@ class Pool {
 std::atomic<Pool*> current{nullptr};
 std::atomic<int> wanted{0};
 
-struct Lifetime {
+// Set up when the library is loaded, not at first use: a fork in the middle of a first use would leave the child waiting for it for ever.
+const struct Lifetime {
   Lifetime() {
     pthread_atfork(nullptr, nullptr, [] { current.store(nullptr); });
   }
   ~Lifetime() { delete current.exchange(nullptr); }  // joins the idle workers before the library's code can be unloaded
-};
+} lifetime;
+const int available = std::max(1, int(std::thread::hardware_concurrency()));
 
 Pool& pool() {
-  static Lifetime lifetime;
   Pool* existing = current.load();
   if (existing) return *existing;
   auto* made = new Pool;
@@ -120,7 +121,6 @@ Pool& pool() {
 }  // namespace
 
 int thread_count() {
-  static const int available = std::max(1, int(std::thread::hardware_concurrency()));
   const int count = wanted.load();
   return count > 0 ? count : available;
 }
