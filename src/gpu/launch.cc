@@ -7,7 +7,8 @@
 namespace speedlight::gpu {
 namespace {
 
-static_assert(sizeof(TensorMap) == sizeof(CUtensorMap) && alignof(TensorMap) == alignof(CUtensorMap));
+static_assert(sizeof(TensorMap) == sizeof(CUtensorMap));
+static_assert(alignof(TensorMap) == alignof(CUtensorMap));
 
 TensorMap encode(const Driver& d, const MapShape& shape) {
   TensorMap map{};

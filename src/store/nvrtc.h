@@ -6,7 +6,7 @@
 #include "base/types.h"
 #include "platform/library.h"
 
-struct _nvrtcProgram;
+struct _nvrtcProgram;  // NOLINT(bugprone-reserved-identifier): NVRTC's own name
 
 namespace speedlight::store {
 
