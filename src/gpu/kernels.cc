@@ -110,7 +110,7 @@ LoadedKernel load_one(const Driver& d, const PlannedLaunch& launch, const Device
   }
   const std::lock_guard lock(library->mutex);  // held while the code compiles or loads, so that others wait for it and use it
   load_code(d, *library, launch.config, device);
-  const CUfunction function = resident_function(d, library->kernel);
+  CUfunction function = resident_function(d, library->kernel);
   allow_shared(d, *library, launch.shared, ordinal);
   const i64 shared = is_twin(card, device) ? padded_shared(d, *library, function, launch, card, device, ordinal) : launch.shared;
   return {library->kernel, u32(shared)};

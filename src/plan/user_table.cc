@@ -49,7 +49,7 @@ class RowReader {
     if (!rest_.starts_with('"')) return std::string(word());
     const std::size_t end = rest_.find('"', 1);
     if (end == std::string_view::npos) fail("a closing '\"'");
-    const std::string value(rest_.substr(1, end - 1));
+    std::string value(rest_.substr(1, end - 1));
     rest_.remove_prefix(end + 1);
     return value;
   }

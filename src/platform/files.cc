@@ -81,7 +81,7 @@ std::string write_file_atomically(const std::string& path, std::span<const u8> b
   if (file.get() < 0) return failure("create", temporary);
   if (write_all(file.get(), bytes) && ::fsync(file.get()) == 0 && file.close_now() && ::rename(temporary.c_str(), path.c_str()) == 0)
     return {};
-  const std::string why = failure("write", path);
+  std::string why = failure("write", path);
   ::unlink(temporary.c_str());
   return why;
 }
