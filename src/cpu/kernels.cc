@@ -13,7 +13,7 @@ const Kernels* const* available_kernels(int& count) {
   static const int usable = [] {
     __builtin_cpu_init();
     const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
-                    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("f16c") && __builtin_cpu_supports("popcnt");
+                    __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");  // f16c came before avx2
     const bool v4 = v3 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     return v4 ? 3 : v3 ? 2 : 1;
