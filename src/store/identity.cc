@@ -11,7 +11,7 @@ namespace {
 constexpr const char* schema = "speedlight 1";
 
 std::string debug_level() {
-  const std::string level = platform::environment("SPEEDLIGHT_DEBUG").value_or("");
+  std::string level = platform::environment("SPEEDLIGHT_DEBUG").value_or("");
   if (!level.empty() && level != "lineinfo" && level != "full")
     throw Error(Status::invalid_argument, "SPEEDLIGHT_DEBUG is '" + level + "': must be lineinfo, full or unset");
   return level;
