@@ -1,4 +1,5 @@
-// Writes the host translation units of the shipped kernels: <folder>/kernels_<i>.cc, i below <shards>. Arguments: folder, shards, targets.
+// Writes the host translation units of kernels: <folder>/kernels_<i>.cc, i below <shards>. Arguments: folder, shards, then targets, which
+// stand for their shipped kernels, or texts of configs; one of backward brings its helper passes along.
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "plan/plan.h"
+#include "plan/tables.h"
 
 using namespace speedlight;
 
@@ -21,15 +23,25 @@ void write(const std::string& path, const std::string& text) {
   std::ofstream(path) << text;
 }
 
+std::vector<KernelConfig> configs_of(const std::string& argument) {
+  if (argument.find_first_not_of("0123456789") == std::string::npos) return shipped_configs(std::stoi(argument));
+  std::vector<KernelConfig> list{parse_config(argument)};
+  if (const auto* b = std::get_if<BackwardConfig>(&list.front())) {
+    const Spec elements = spec_for(b->spec.dtype, b->spec.head_dim, MaskKind::none);
+    list.insert(list.end(), {PreprocessConfig{elements}, PostprocessConfig{elements, b->dq_layout()}});
+  }
+  return list;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "usage: %s folder shards target...\n", argv[0]), 2;
+  if (argc < 4) return std::fprintf(stderr, "usage: %s folder shards target|config...\n", argv[0]), 2;
   const int shards = std::atoi(argv[2]);
   std::vector<std::string> texts(shards, "#include \"planned/kernel_entry.h\"\n");
   std::set<std::string> seen;
   for (int i = 3; i < argc; ++i)
-    for (const KernelConfig& config : shipped_configs(std::atoi(argv[i]))) {
+    for (const KernelConfig& config : configs_of(argv[i])) {
       if (std::holds_alternative<CeilingConfig>(config) || !seen.insert(to_text(config)).second) continue;
       const std::string source = kernel_source(config);
       const auto type_at = source.find("__grid_constant__ ") + 18;
