@@ -27,7 +27,7 @@ std::vector<KernelConfig> configs_of(const std::string& argument) {
   if (argument.find_first_not_of("0123456789") == std::string::npos) return shipped_configs(std::stoi(argument));
   std::vector<KernelConfig> list{parse_config(argument)};
   if (const auto* b = std::get_if<BackwardConfig>(&list.front())) {
-    const Spec elements = spec_for(b->spec.dtype, b->spec.head_dim, MaskKind::none);
+    const Spec elements = plan::spec_for(b->spec.dtype, b->spec.head_dim, MaskKind::none);
     list.insert(list.end(), {PreprocessConfig{elements}, PostprocessConfig{elements, b->dq_layout()}});
   }
   return list;
