@@ -26,10 +26,12 @@ template <i32 M>
 struct RowState {
   float minus_reference[M][2];  // in base-2 units; inf until the row has seen a key
   float sum[M][2];              // this lane's part of the sum of exponentials
-  float limit;                  // what a step's sum must not exceed; -1 when a reference asks for the exact path, -2 before the first step
+  float limit;                  // steps whose sums are within it need no closer look (StepSum::fails); -1 and -2: as below
 
   // The warp has had a step. The first one has no reference to try, so it takes the true maximum.
   bool started() const { return limit != -2; }
+  // A reference is so large that every step takes the exact path.
+  bool exact() const { return limit == -1; }
   void clear() {
     limit = -2;
 #pragma unroll
@@ -85,25 +87,38 @@ inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, co
 #pragma unroll
         for (i32 i = 0; i < 2; ++i) out.x[m][n][2 * half + i] *= factor;
     }
-  rows.limit = largest <= fused_reference ? sum_limit : -1;
+  rows.limit = largest <= fused_reference ? 0 : -1;
 }
 
 // A lane's sums over one step; fragment n = 0 begins them.
 template <i32 M>
 struct StepSum {
   float x[M][2];
+  float total() const {
+    float sum = x[0][0] + x[0][1];
+#pragma unroll
+    for (i32 m = 1; m < M; ++m) sum += x[m][0] + x[m][1];
+    return sum;
+  }
+  // Cheap, and on the way to every step's second product: whether fails() has to be asked.
+  bool suspicious(const RowState<M>& rows) const { return !(total() <= rows.limit); }
   // The reference is too old for this step, or asks for the exact path. The row's first step took the true maximum just before.
   bool fails(const RowState<M>& rows, bool first) const {
-    float total = x[0][0] + x[0][1];
     bool dominated = false;
-#pragma unroll
-    for (i32 m = 1; m < M; ++m) total += x[m][0] + x[m][1];
 #pragma unroll
     for (i32 m = 0; m < M; ++m)
 #pragma unroll
       for (i32 half = 0; half < 2; ++half) dominated |= x[m][half] > ptx::fma(rows.sum[m][half], dominance, 1);
-    const bool overflows = !(total <= rows.limit);
-    return overflows | (dominated & !first);  // no branches: this is on the way to every step's second product
+    return rows.exact() | !(total() <= sum_limit) | (dominated & !first);
+  }
+  // Of a step that does not fail: no step whose sums are within the new limit does either, since a row's sum never shrinks.
+  void raise_limit(RowState<M>& rows) const {
+    float least = sum_limit;
+#pragma unroll
+    for (i32 m = 0; m < M; ++m)
+#pragma unroll
+      for (i32 half = 0; half < 2; ++half) least = ptx::minimum(least, ptx::fma(rows.sum[m][half] + x[m][half], dominance, 1));
+    rows.limit = least;
   }
 };
 

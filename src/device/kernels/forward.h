@@ -180,9 +180,13 @@ class Forward {
                     [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
         try_all(probabilities, sum, now, scale);
-      if (ptx::any(sum.fails(rows, t == 0 && first))) [[unlikely]] {
-        if constexpr (C.tuning.softmax == Softmax::recompute) form_scores(now, at);
-        redo(probabilities, sum, now, scale);
+      if (ptx::any(sum.suspicious(rows))) [[unlikely]] {
+        if (ptx::any(sum.fails(rows, t == 0 && first))) {
+          if constexpr (C.tuning.softmax == Softmax::recompute) form_scores(now, at);
+          redo(probabilities, sum, now, scale);
+        } else {
+          sum.raise_limit(rows);
+        }
       }
       accumulate(probabilities, sum, at);
     }
