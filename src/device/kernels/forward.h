@@ -31,15 +31,18 @@ class Forward {
     out.clear();
     ptx::sync_block();
     // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). Lanes agree: any() says so.
+    for (i32 entry = 0;;) {
+      if (ptx::any(entry >= own(whole_from_word))) {
 #pragma unroll 1
-    for (i32 entry = 0; ptx::any(entry < own(end_word)); ++entry) {
-      const bool whole = ptx::any(entry >= own(whole_from_word) && entry < own(whole_end_word));
-      const ptx::SharedAddress stage = ring.wait(entry);
-      if (whole)
-        whole_stage(entry, stage);
-      else
-        masked_stage(entry, stage);
+        for (; ptx::any(entry < own(whole_end_word)); ++entry) {
+          whole_stage(entry, ring.wait(entry));
+          ring.release(entry);
+        }
+      }
+      if (!ptx::any(entry < own(end_word))) break;
+      masked_stage(entry, ring.wait(entry));
       ring.release(entry);
+      ++entry;
     }
     finish();
   }
