@@ -13,11 +13,11 @@ struct Cell {
 };
 
 constexpr const char* fwd64 = "fwd.bf16.d64.none.m128n64w4.s32x3.bulk.keep.overlap.b2";
-constexpr const char* fwd64_long = "fwd.bf16.d64.none.m256n128w8.s32x3.bulk.recompute.overlap.b1";
+constexpr const char* fwd64_long = "fwd.bf16.d64.none.m256n128w8.s32x3.bulk.keep.overlap.b1";
 constexpr const char* fwd64_band = "fwd.bf16.d64.band.m128n64w4.s32x3.bulk.keep.overlap.b2";
-constexpr const char* fwd64_band_long = "fwd.bf16.d64.band.m256n128w8.s32x3.bulk.recompute.overlap.b1";
+constexpr const char* fwd64_band_long = "fwd.bf16.d64.band.m256n128w8.s32x3.bulk.keep.overlap.b1";
 constexpr const char* fwd128 = "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b2";
-constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.recompute.b1";
+constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.keep.b1";
 constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.keep.b2";
 constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1";
 // A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers for long sequences, in shared memory for short ones.
