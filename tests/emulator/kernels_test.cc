@@ -64,12 +64,15 @@ TensorLayout layout(Shape::Layout kind, DType dtype, i64 rows, i64 heads, i64 di
   return contiguous(dtype, rows, heads, dim);
 }
 
-cli::Case make_case(const Shape& s, DType dtype, i64 dim) {
+cli::Case make_case(const Shape& s, const Spec& spec) {
+  const DType dtype = spec.dtype;
+  const i64 dim = spec.head_dim;
   cli::Case c;
   Problem& p = c.problem;
   p.batch = s.batch, p.heads_q = s.heads_q, p.heads_kv = s.heads_kv, p.seqlen_q = s.seqlen_q, p.seqlen_k = s.seqlen_k;
   p.head_dim = p.value_dim = dim;
   p.dtype = dtype;
+  p.determinism = spec.determinism;
   const DType result = s.fp32 ? DType::fp32 : dtype;
   const auto per_query = [&](DType t, bool input) {
     return layout(s.layout, t, s.seqlen_q, s.heads_q, dim, input && s.layout != Shape::broadcast);
@@ -142,7 +145,7 @@ TEST_P(Kernels, match_float64) {
   const auto run = [&](const Spec& spec, i64 rows, i64 keys, i64 deep, const auto& plan) {
     for (const Shape& s : shapes(rows, keys, deep, spec.mask == MaskKind::band)) {
       SCOPED_TRACE(s.name);
-      const cli::Case c = make_case(s, spec.dtype, spec.head_dim);
+      const cli::Case c = make_case(s, spec);
       const emulator::Config mode = modes(number++);
       try {
         const Plan planned = plan(c.problem);

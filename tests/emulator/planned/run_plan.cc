@@ -1,5 +1,6 @@
 #include "planned/run_plan.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -99,6 +100,7 @@ std::map<std::string, KernelEntry>& kernels() {
 
 Counts run_plan(const Plan& plan, const Pointers& pointers, Config config) {
   check_pointers(plan, pointers);
+  if (plan.geometry.cyclic) config.resident = std::max(config.resident, plan.geometry.k_tiles);  // which then fit the card together
   const bool tracing = std::getenv("SPEEDLIGHT_EMULATOR_TRACE") != nullptr;
   config.trace |= tracing;
   Counts sum;
