@@ -4,13 +4,13 @@
 #   SPEEDLIGHT_BUNDLE_FILE=<file>  a ready-made bundle, from `speedlight_bundle` on another machine: for cross builds, which cannot run
 #                                  NVRTC, and for sanitizer builds, where NVRTC is slow. It must be made from the same device sources.
 #   SPEEDLIGHT_NVRTC_LIBRARY       the pinned NVRTC that compiles the bundle
-#   SPEEDLIGHT_BUNDLE_TARGETS      default "sm_80 sm_86 sm_90 sm_120"
+#   SPEEDLIGHT_BUNDLE_TARGETS      default "sm_80 sm_86 sm_90 sm_120 compute_80", the last as PTX
 #
 # What compiles kernels (problem, plan, store, platform) becomes the object library speedlight_offline, which speedlight_core and the build's
 # own tool speedlight_bundle share. The folder nvrtc/ beside the build's programs is where they look for NVRTC before the system's.
 option(SPEEDLIGHT_BUNDLE "Compile the shipped kernels at build time and embed them" ON)
 set(SPEEDLIGHT_BUNDLE_FILE "" CACHE FILEPATH "A ready-made bundle to embed")
-set(SPEEDLIGHT_BUNDLE_TARGETS sm_80 sm_86 sm_90 sm_120 CACHE STRING "Targets that ship compiled")
+set(SPEEDLIGHT_BUNDLE_TARGETS sm_80 sm_86 sm_90 sm_120 compute_80 CACHE STRING "Targets that ship compiled")
 set(SPEEDLIGHT_NVRTC_LIBRARY ${SPEEDLIGHT_DEPS}/nvidia/cuda_nvrtc/lib/libnvrtc.so.12 CACHE FILEPATH "The pinned NVRTC")
 
 # ---- device sources as a table ------------------------------------------------------------------------------------------------------

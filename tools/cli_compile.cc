@@ -4,7 +4,7 @@
 #include <fstream>
 #include "cli.h"
 #include "problem/error.h"
-#include "store/store.h"
+#include "store/recipe.h"
 
 namespace speedlight::cli {
 namespace {
@@ -13,12 +13,6 @@ struct CompileOptions {
   bool shipped = false, count = false, keep = false;
   std::string target = "sm_120", config, recipe;
 };
-
-int parse_target(const std::string& text) {
-  if (text.rfind("sm_", 0) == 0 && text.size() > 3 && text.find_first_not_of("0123456789", 3) == std::string::npos)
-    return std::stoi(text.substr(3));
-  throw Error(Status::unknown_device, fmt::format("--target {}: write sm_80, sm_86, sm_90, sm_120 or another sm_NN", text));
-}
 
 // A recipe file: a config text a line; empty lines and lines that begin with # do not count.
 std::vector<KernelConfig> read_recipe(const std::string& path) {
@@ -33,17 +27,20 @@ std::vector<KernelConfig> read_recipe(const std::string& path) {
 std::vector<KernelConfig> choose(const CompileOptions& o, int target) {
   if (o.shipped + !o.config.empty() + !o.recipe.empty() != 1)
     throw Error(Status::invalid_argument, "compile: give exactly one of --shipped, --config TEXT, --recipe FILE");
-  if (o.shipped) return shipped_configs(target);
+  if (o.shipped) return bundled_configs(target);
   if (!o.recipe.empty()) return read_recipe(o.recipe);
   return {parse_config(o.config)};
 }
+
+Json target_json(int target) { return is_ptx(target) ? Json(target_name(target)) : Json(target); }
 
 int count_rows(const Target& target, const std::vector<KernelConfig>& configs, int sm) {
   int forward = 0, backward = 0, other = 0;
   for (const KernelConfig& config : configs)
     ++(std::holds_alternative<ForwardConfig>(config) ? forward : std::holds_alternative<BackwardConfig>(config) ? backward : other);
-  print(target, {{"target", sm}, {"forward", forward}, {"backward", backward}, {"other", other}},
-        fmt::format("sm_{}: {} forward, {} backward, {} other", sm, forward, backward, other));
+  print(target, {{"target", target_json(sm)}, {"forward", forward}, {"backward", backward}, {"other", other}},
+        fmt::format("{}: {} forward, {} backward, {} other{}", target_name(sm), forward, backward, other,
+                    is_ptx(sm) ? ", as PTX: a driver compiles it while it loads it" : ""));
   return 0;
 }
 
@@ -76,9 +73,10 @@ int compile_command(const Target& target, const CompileOptions& o) {
   }
   std::sort(times.begin(), times.end());
   const double median = times.empty() ? 0 : times[times.size() / 2];
-  print(target, {{"target", sm}, {"rows", json}, {"median_ms", median}, {"spilling", spilling}, {"largest_shared_bytes", largest}},
-        fmt::format("{} kernels for sm_{}: median {:.0f} ms, {} with spills, at most {} bytes of shared memory", times.size(), sm, median,
-                    spilling, largest));
+  print(target,
+        {{"target", target_json(sm)}, {"rows", json}, {"median_ms", median}, {"spilling", spilling}, {"largest_shared_bytes", largest}},
+        fmt::format("{} kernels for {}: median {:.0f} ms, {} with spills, at most {} bytes of shared memory", times.size(), target_name(sm),
+                    median, spilling, largest));
   return 0;
 }
 
@@ -89,7 +87,7 @@ Run add_compile(CLI::App& app) {
   auto target = std::make_shared<Target>();
   auto options = std::make_shared<CompileOptions>();
   command->add_flag("--json", target->json, "print JSON");
-  command->add_option("--target", options->target, "sm_80, sm_86, sm_90, sm_120, ...");
+  command->add_option("--target", options->target, "sm_80, sm_86, sm_90, sm_120, ...; compute_80: PTX");
   command->add_flag("--shipped", options->shipped, "every kernel that ships for the target");
   command->add_option("--config", options->config, "one kernel by its canonical text");
   command->add_option("--recipe", options->recipe, "a file with a config a line");

@@ -1,10 +1,11 @@
 // speedlight info: version, device, driver, compiler, cache, and what is shipped.
 #include <fmt/format.h>
+#include <algorithm>
 #include "cli.h"
 #include "gpu/device.h"
 #include "parts.h"
 #include "problem/error.h"
-#include "store/store.h"
+#include "store/recipe.h"
 #include "store/tuned_file.h"
 
 namespace speedlight::cli {
@@ -22,6 +23,14 @@ Json card_json(const DeviceFacts& card) {
           {"memory_tbs", card.memory_tbs}};
 }
 
+std::string code_text(const DeviceFacts& card, const StoreFacts& store) {
+  const auto ships = [&](int target) { return std::ranges::count(store.shipped, target, &std::pair<int, int>::first) > 0; };
+  std::string text = target_name(card.target);
+  if (ships(card.target)) return text;
+  text += ", which does not ship: made by NVRTC";
+  return ships(ptx_target) ? text + ", without it by the driver from PTX" : text;
+}
+
 }  // namespace
 
 Part info_part() {
@@ -30,25 +39,26 @@ Part info_part() {
   Json json = {
       {"version", SPEEDLIGHT_VERSION},
       {"driver", {{"present", driver.present}, {"message", driver.message}, {"version", driver.version}, {"devices", driver.devices}}},
-      {"driver_floor", {{"sm_120", "570 (CUDA 12.8)"}, {"others", "525 (CUDA 12.0)"}}},
+      {"driver_floor", {{"sm_120", "570 (CUDA 12.8)"}, {"ptx", "570 (CUDA 12.8)"}, {"others", "525 (CUDA 12.0)"}}},
       {"nvrtc", store.nvrtc},
       {"tuned", {{"file", tuned_path()}, {"rows", tuned_table() ? tuned_table()->rows.size() : 0}}},
       {"cache", {{"folder", store.cache_folder}, {"usable", store.cache_usable}}},
       {"bundle", {{"producer", store.bundle_producer}, {"bytes", store.bundle_bytes}, {"source_digest", store.source_digest}}}};
   std::string text = fmt::format(
-      "Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache    {}{}\n",
+      "Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120 and for PTX, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache    {}{}\n",
       SPEEDLIGHT_VERSION, driver.message, store.nvrtc, store.cache_folder, store.cache_usable ? "" : " (not usable)");
   text += fmt::format("bundle   {} bytes by {}\n", store.bundle_bytes, store.bundle_producer);
   for (auto [shipped, count] : store.shipped) {
-    json["bundle"]["entries"][fmt::format("sm_{}", shipped)] = count;
-    text += fmt::format("         sm_{}: {} kernels\n", shipped, count);
+    json["bundle"]["entries"][target_name(shipped)] = count;
+    text += fmt::format("         {}: {} kernels{}\n", target_name(shipped), count,
+                        is_ptx(shipped) ? " (PTX, for other GPUs without NVRTC: the driver compiles it)" : "");
   }
   json["devices"] = Json::array();
   for (int i = 0; i < driver.devices; ++i) {
     const DeviceFacts facts = gpu::device_facts(i);
     json["devices"].push_back(card_json(facts));
-    text += fmt::format("device {} {} capability {}.{} (code for sm_{}), {} SMs, {} KiB shared a block\n", i, facts.name,
-                        facts.capability / 10, facts.capability % 10, facts.target, facts.sms, facts.shared_block / 1024);
+    text += fmt::format("device {} {} capability {}.{} (code for {}), {} SMs, {} KiB shared a block\n", i, facts.name,
+                        facts.capability / 10, facts.capability % 10, code_text(facts, store), facts.sms, facts.shared_block / 1024);
   }
   if (driver.devices == 0) text += "device   none: calls run on the CPU\n";
   text += fmt::format("tuned    {}", json["tuned"]["rows"].get<size_t>()

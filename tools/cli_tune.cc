@@ -69,7 +69,7 @@ int prepare(const Target& target, const TuneOptions& o) {
     card = *found;
   else
     throw Error(Status::unknown_device,
-                fmt::format("--target sm_{}: no card of it is known; give --card, or one of sm_80, sm_86, sm_90, sm_120", device));
+                fmt::format("--target {}: no card of it is known; give --card, or one of sm_80, sm_86, sm_90, sm_120", o.code_target));
   std::vector<int> targets{device};
   if (card.target != device) targets.push_back(card.target);  // the twin reads the registers of the card's code
   std::string text;

@@ -54,7 +54,11 @@ void load_code(const Driver& d, LoadedLibrary& library, const KernelConfig& conf
   library.code = find_code(config, device.target);
   CUlibrary loaded;
   const CUresult result = d.cuLibraryLoadData(&loaded, library.code->cubin.data(), nullptr, nullptr, 0, nullptr, nullptr, 0);
-  if (result != CUDA_SUCCESS) d.fail(result, ("cuLibraryLoadData of " + to_text(config) + " for " + device.name).c_str());
+  if (result != CUDA_SUCCESS) {
+    std::string call = "cuLibraryLoadData of " + to_text(config) + " for " + device.name;
+    if (library.code->is_ptx()) call += " (PTX of " + library.code->producer + ": needs a driver of that CUDA version or newer)";
+    d.fail(result, call.c_str());
+  }
   CUkernel kernel;
   d.check(d.cuLibraryGetKernel(&kernel, loaded, kernel_symbol(config).c_str()), "cuLibraryGetKernel");
   library.kernel = kernel;

@@ -26,10 +26,9 @@ std::span<const DeviceFacts> known_cards();  // rtx5090, rtxpro6000, gb10, h200,
 std::optional<DeviceFacts> find_card(std::string_view name);
 int target_for(int capability);  // same major, highest shipped minor not above; else the capability
 
-// Shared memory of the smallest card that a target serves: bytes a block may have, and bytes an SM has. 48 KiB where none ships.
-constexpr i64 shared_limit(int target) {
-  return 1024 * (target == 80 ? 163 : target == 90 ? 227 : target == 86 || target == 120 ? 99 : 48);
-}
+// Shared memory of the smallest card that a target serves: bytes a block may have, and bytes an SM has. Where none ships, the least of
+// all since 8.0.
+constexpr i64 shared_limit(int target) { return 1024 * (target == 80 ? 163 : target == 90 ? 227 : 99); }
 constexpr i64 shared_of_sm(int target) { return shared_limit(target) + 1024; }
 
 // Blocks of a kernel that one SM holds; `dynamic_shared` without the bytes that the system reserves. 0: the kernel does not fit at all.

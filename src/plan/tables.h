@@ -31,11 +31,11 @@ struct Tables {
   std::span<const ForwardRow> forward;
   std::span<const BackwardRow> backward;
 };
-extern const Tables tables_generic;  // sm_80, sm_86: no bulk copies, no vector adds, no stmatrix; at most 99 KiB
+extern const Tables tables_generic;  // sm_80, sm_86, and what does not ship: no bulk copies, no vector adds, no stmatrix; at most 99 KiB
 extern const Tables tables_sm90;
 extern const Tables tables_sm120;
 
-// By card.target; a target that does not ship gets rows of instructions it is known to have. Throws Error(unknown_device) below 80.
+// By card.target; one that does not ship gets the generic rows, whose PTX ships. Throws Error(unknown_device) below 80.
 const Tables& tables_for(int target);
 
 // The Spec that a row is compiled with: every field that a table does not decide is at its default.

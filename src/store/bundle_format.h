@@ -13,6 +13,7 @@ constexpr std::size_t row_size = sizeof(Digest) + 4 * 4;
 constexpr std::size_t group_size = 8 + 2 * 4;
 // Entries are grouped up to this size: more compresses better and makes a lookup slower (zstd gives back about 1 byte a nanosecond).
 constexpr std::size_t group_target = std::size_t{2} << 20;
-constexpr std::size_t raw_limit = std::size_t{64} << 20;  // no reader allocates more for one group
+constexpr std::size_t ptx_group_target = std::size_t{16} << 20;  // the driver takes far longer to compile it than the lookup
+constexpr std::size_t raw_limit = std::size_t{64} << 20;         // no reader allocates more for one group
 
 }  // namespace speedlight::store::bundle_format

@@ -19,6 +19,14 @@ struct Group {
   std::vector<u8> raw, frame;
 };
 
+// Entries are ordered by target and this, so that neighbours are alike: one config's code for fp16 and bf16 differs least of all.
+std::string order_text(const KernelConfig& config) {
+  std::string text = to_text(config);
+  for (const std::string_view dtype : {".fp16", ".bf16"})
+    if (const std::size_t at = text.find(dtype); at != std::string::npos) text.erase(at, dtype.size()) += dtype;
+  return text;
+}
+
 std::vector<u8> compress(const std::vector<u8>& raw) {
   const auto check = [](std::size_t result) {
     if (ZSTD_isError(result)) throw Error(Status::internal, std::string("zstd: ") + ZSTD_getErrorName(result));
@@ -40,15 +48,14 @@ std::vector<u8> compress(const std::vector<u8>& raw) {
 
 std::vector<u8> write_bundle(std::vector<BundleItem> items, std::string_view source_digest, std::string_view producer) {
   using namespace bundle_format;
-  // Neighbours are alike: the same target, then the same kernel, then nearly the same config.
-  std::ranges::sort(items, {}, [](const BundleItem& item) { return std::pair(item.recipe.target, to_text(item.recipe.config)); });
+  std::ranges::sort(items, {}, [](const BundleItem& item) { return std::pair(item.recipe.target, order_text(item.recipe.config)); });
   std::vector<Placed> placed;
   std::vector<Group> groups;
   int group_of_target = 0;
   for (const BundleItem& item : items) {
     const std::vector<u8> entry = write_entry(item.identity.text, item.code);
-    if (groups.empty() || group_of_target != item.recipe.target || groups.back().raw.size() + entry.size() > group_target)
-      groups.emplace_back();
+    const std::size_t limit = is_ptx(item.recipe.target) ? ptx_group_target : group_target;
+    if (groups.empty() || group_of_target != item.recipe.target || groups.back().raw.size() + entry.size() > limit) groups.emplace_back();
     group_of_target = item.recipe.target;
     std::vector<u8>& raw = groups.back().raw;
     placed.push_back({item.identity.hash, u32(groups.size() - 1), u32(raw.size()), u32(entry.size()), u32(item.recipe.target)});

@@ -26,7 +26,7 @@ std::shared_ptr<const Code> CodeStore::find(const KernelConfig& config, int targ
   if (!code) code = cache_.load(identity);
   if (!code) {
     code = compile_missing(config, target);
-    cache_.save(identity, *code);
+    if (code->origin == "compiled") cache_.save(identity, *code);  // PTX is no answer for a process that has NVRTC
   }
   place->code = std::make_shared<const Code>(std::move(*code));
   return place->code;
@@ -46,12 +46,19 @@ Code CodeStore::compile_missing(const KernelConfig& config, int target) {
   if (jit != "on" && jit != "off") throw Error(Status::invalid_argument, "SPEEDLIGHT_JIT is '" + jit + "': must be on or off");
   if (jit == "off")
     throw Error(Status::no_compiler,
-                "a kernel is neither shipped nor cached, and SPEEDLIGHT_JIT=off forbids to compile it. Its recipe:\n" + recipe);
+                "a kernel is neither shipped nor cached, and SPEEDLIGHT_JIT=off forbids to compile it, be it by NVRTC or, from PTX, by the "
+                "driver. Its recipe:\n" +
+                    recipe);
   try {
     Code code = compile(config, target);
     log(LogLevel::info, "compiled " + recipe + " in " + std::to_string(int(code.compile_ms)) + " ms");
     return code;
   } catch (const Error& error) {
+    if (auto ptx = bundle_.find(identity_of(config, ptx_target))) {
+      log(error.status() == Status::no_compiler ? LogLevel::info : LogLevel::warning,
+          "the driver compiles " + to_text(Recipe{config, ptx_target}) + " for " + target_name(target) + ", since " + error.what());
+      return std::move(*ptx);
+    }
     if (error.status() != Status::no_compiler) throw;
     throw Error(Status::no_compiler,
                 "a kernel is neither shipped nor cached, and cannot be compiled. Its recipe:\n" + recipe + "\n" + error.what());

@@ -26,7 +26,7 @@ class CodeStore {
     std::shared_ptr<const Code> code;
   };
   std::shared_ptr<Slot> slot(const KernelConfig& config, int target);
-  Code compile_missing(const KernelConfig& config, int target);
+  Code compile_missing(const KernelConfig& config, int target);  // or its PTX, where NVRTC cannot
 
   Bundle bundle_;
   DiskCache cache_;

@@ -1,6 +1,7 @@
 // (config, target) -> code, by NVRTC; needs no GPU.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "problem/error.h"
 #include "store/identity.h"
@@ -32,9 +33,9 @@ Code compile(const KernelConfig& config, int target) {
   using namespace store;
   const Nvrtc& nvrtc = Nvrtc::instance();
   const std::string recipe = to_text(Recipe{config, target});
-  if (!nvrtc.supports(target))
-    throw Error(Status::no_compiler, nvrtc.name() + " (" + nvrtc.path() + ") cannot compile " + recipe + ": it does not know sm_" +
-                                         std::to_string(target) + (target == 120 ? "; NVRTC 12.8 and newer do" : ""));
+  if (!nvrtc.supports(std::abs(target)))
+    throw Error(Status::no_compiler, nvrtc.name() + " (" + nvrtc.path() + ") cannot compile " + recipe + ": it does not know " +
+                                         target_name(target) + (target == 120 ? "; NVRTC 12.8 and newer do" : ""));
   const std::string source = kernel_source(config);
   const std::vector<SourceFile> headers = headers_of(DeviceSources::current(), source);
   const auto start = std::chrono::steady_clock::now();
@@ -43,7 +44,7 @@ Code compile(const KernelConfig& config, int target) {
 
   const PtxasFacts facts = parse_ptxas_log(output.log);
   Code code;
-  code.cubin = std::move(output.cubin);
+  code.cubin = std::move(output.code);
   code.registers = facts.registers;
   code.spill_bytes = std::max(facts.spill_stores, facts.spill_loads);
   code.static_shared = facts.static_shared;

@@ -2,6 +2,7 @@
 
 #include "platform/environment.h"
 #include "problem/error.h"
+#include "store/recipe.h"
 #include "store/sources.h"
 
 namespace speedlight::store {
@@ -22,8 +23,8 @@ std::string debug_level() {
 bool debug_wanted() { return !debug_level().empty(); }
 
 std::vector<std::string> compile_options(int target) {
-  std::vector<std::string> options{"--gpu-architecture=sm_" + std::to_string(target), "--std=c++20", "-default-device",
-                                   "--ptxas-options=-v"};
+  std::vector<std::string> options{"--gpu-architecture=" + target_name(target), "--std=c++20", "-default-device"};
+  if (!is_ptx(target)) options.push_back("--ptxas-options=-v");
   const std::string level = debug_level();
   if (level == "lineinfo") options.push_back("--generate-line-info");
   if (level == "full") options.push_back("--device-debug");
@@ -35,8 +36,8 @@ Identity identity_of(const KernelConfig& config, int target) {
   const std::string entry = kernel_source(config);
   Identity identity;
   std::string& text = identity.text;
-  text = std::string(schema) + "\nconfig " + to_text(config) + "\ntarget sm_" + std::to_string(target) + "\nentry " +
-         to_hex(sha256(entry)) + "\nsources " + digest_of(sources.reached_from(entry)) + "\noptions";
+  text = std::string(schema) + "\nconfig " + to_text(config) + "\ntarget " + target_name(target) + "\nentry " + to_hex(sha256(entry)) +
+         "\nsources " + digest_of(sources.reached_from(entry)) + "\noptions";
   for (const std::string& option : compile_options(target)) text += ' ' + option;
   if (debug_wanted()) text += "\nfolder " + sources.folder();  // debug information names files
   text += '\n';

@@ -38,6 +38,8 @@ Nvrtc::Nvrtc() : library_(platform::Library::open(candidates())) {
   bind(log_, "nvrtcGetProgramLog");
   bind(cubin_size_, "nvrtcGetCUBINSize");
   bind(cubin_, "nvrtcGetCUBIN");
+  bind(ptx_size_, "nvrtcGetPTXSize");
+  bind(ptx_, "nvrtcGetPTX");
   int count = 0;
   if (get_version_(&version_.major, &version_.minor) != nvrtc_success || target_count_(&count) != nvrtc_success || count < 1)
     throw Error(Status::no_compiler, library_.name() + " does not answer as NVRTC");
@@ -92,8 +94,11 @@ Nvrtc::Output Nvrtc::compile(const std::string& name, const std::string& source,
     return output;
   }
   check(cubin_size_(program, &size), "nvrtcGetCUBINSize");
-  output.cubin.resize(size);
-  check(cubin_(program, reinterpret_cast<char*>(output.cubin.data())), "nvrtcGetCUBIN");
+  const bool ptx = size == 0;  // a compute_ architecture has no cubin
+  if (ptx) check(ptx_size_(program, &size), "nvrtcGetPTXSize");
+  output.code.resize(size);
+  char* to = reinterpret_cast<char*>(output.code.data());
+  check(ptx ? ptx_(program, to) : cubin_(program, to), ptx ? "nvrtcGetPTX" : "nvrtcGetCUBIN");
   output.compiled = true;
   return output;
 }

@@ -27,7 +27,7 @@ class Nvrtc {
 
   struct Output {
     bool compiled = false;
-    std::vector<u8> cubin;
+    std::vector<u8> code;  // a cubin; PTX, ending in '\0', when the options name a compute_ architecture
     std::string log;
   };
   // Compiles one translation unit; thread-safe, and threads run in parallel (measured with 12.8: two threads, twice the rate).
@@ -55,6 +55,8 @@ class Nvrtc {
   Result (*log_)(Program, char*) = nullptr;
   Result (*cubin_size_)(Program, std::size_t*) = nullptr;
   Result (*cubin_)(Program, char*) = nullptr;
+  Result (*ptx_size_)(Program, std::size_t*) = nullptr;
+  Result (*ptx_)(Program, char*) = nullptr;
 };
 
 }  // namespace speedlight::store

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <cstdlib>
 #include <mutex>
 #include <thread>
+
+#include "plan/plan.h"
 
 namespace speedlight {
 namespace {
@@ -50,17 +53,19 @@ void get_parallel(std::span<const Recipe> recipes, unsigned threads, Get get, co
 
 }  // namespace
 
-std::string to_text(const Recipe& recipe) { return to_text(recipe.config) + " @ sm_" + std::to_string(recipe.target); }
+std::string target_name(int target) { return is_ptx(target) ? "compute_" + std::to_string(-target) : "sm_" + std::to_string(target); }
+
+std::string to_text(const Recipe& recipe) { return to_text(recipe.config) + " @ " + target_name(recipe.target); }
 
 int parse_target(std::string_view text) {
-  constexpr std::string_view prefix = "sm_";
-  int target = 0;
-  if (text.starts_with(prefix)) {
-    const char* end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data() + prefix.size(), end, target);
-    if (error == std::errc{} && stop == end && target >= 80 && target < 1000) return target;
-  }
-  throw Error(Status::invalid_argument, "target '" + std::string(text) + "': must be sm_ and a number from 80, such as sm_120");
+  const std::string_view number = text.substr(std::min(text.find('_') + 1, text.size()));
+  int architecture = 0;
+  const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), architecture);
+  if (error == std::errc{} && architecture >= 80 && architecture < 1000)
+    for (const int target : {architecture, -architecture})
+      if (text == target_name(target)) return target;
+  throw Error(Status::invalid_argument,
+              "target '" + std::string(text) + "': must be sm_ and a number from 80, such as sm_120, or compute_80 for PTX");
 }
 
 Recipe parse_recipe(std::string_view line) {
@@ -85,6 +90,12 @@ std::vector<Recipe> parse_recipes(std::string_view text) {
     }
   }
   return recipes;
+}
+
+std::vector<KernelConfig> bundled_configs(int target) {
+  std::vector<KernelConfig> configs = shipped_configs(std::abs(target));
+  if (is_ptx(target)) std::erase_if(configs, [](const KernelConfig& config) { return std::holds_alternative<ReferenceConfig>(config); });
+  return configs;
 }
 
 void compile_parallel(std::span<const Recipe> recipes, unsigned threads, const std::function<void(CompileResult&&)>& done) {

@@ -2,11 +2,13 @@
 #include <gtest/gtest.h>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <random>
 #include <thread>
 #include "cpu/element.h"
 #include "cpu/reference.h"
 #include "gpu/kernels.h"
+#include "store/bundle.h"
 #include "tests/gpu/device_memory.h"
 
 namespace speedlight::gpu {
@@ -126,6 +128,36 @@ TEST_F(Launch, TwinOfAConsumerCardIsRight) {
   const Plan backward = s.plan(Pass::backward, twin);
   launch(backward, s.pointers(backward), 0, nullptr);
   s.expect_backward();
+}
+
+// In a process of its own, where neither NVRTC nor a cache is found, the kernels of sm_80 run here from PTX: what a GPU of an architecture
+// that no code ships for gets.
+TEST_F(Launch, PtxOfSm80IsRight) {
+  if (card.target < 90) GTEST_SKIP() << "the machine code of these kernels ships";
+  if (store::embedded_bundle().empty()) GTEST_SKIP() << "built without a bundle";
+  const auto run = [this] {
+    setenv("SPEEDLIGHT_NVRTC", "/no/such/libnvrtc.so", 1);
+    setenv("SPEEDLIGHT_CACHE_DIR", "/no/such/cache", 1);
+    DeviceFacts other = card;
+    other.target = 80;
+    for (const i64 dim : {64, 128}) {
+      Small s(DType::bf16, dim);
+      const Plan forward = s.plan(Pass::forward, other);
+      launch(forward, s.pointers(forward), 0, nullptr);
+      s.expect_forward();
+      const Plan backward = s.plan(Pass::backward, other);
+      launch(backward, s.pointers(backward), 0, nullptr);
+      s.expect_backward();
+      int from_ptx = 0;
+      for (const Plan& plan : {forward, backward})
+        for (const PlannedLaunch& l : plan.launches)
+          from_ptx += (l.step == Step::forward || l.step == Step::backward) && find_code(l.config, card.target)->is_ptx();
+      EXPECT_EQ(from_ptx, 2);
+    }
+    exit(testing::Test::HasFailure() ? 1 : 0);
+  };
+  testing::GTEST_FLAG(death_test_style) = "threadsafe";  // a fresh process
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
 }
 
 TEST_F(Launch, ColdLaunchUnderCaptureIsRefusedAndTheCaptureLives) {

@@ -185,6 +185,26 @@ TEST(Plan, EveryKnownCardRunsItsPlans) {
         }
 }
 
+// Of the architectures that no machine code ships for: the driver makes their code from PTX of sm_80, so nothing newer is planned.
+TEST(Plan, OtherArchitecturesGetTheKernelsOfSm80) {
+  const auto shipped = shipped_configs(80);
+  for (const int capability : {100, 103, 110, 130}) {
+    DeviceFacts card = h200;
+    card.capability = capability, card.target = target_for(capability);
+    for (const i64 dim : {64, 128})
+      for (const i64 seqlen : {1, 100, 512, 4096})
+        for (const Window window : {Window{}, causal}) {
+          Problem p = dense(2, 8, 2, seqlen, seqlen, dim);
+          p.window = window;
+          for (const Plan& plan : {plan_forward(p, card), plan_backward(p, card)})
+            for (const PlannedLaunch& launch : plan.launches) {
+              EXPECT_TRUE(runs_on(launch.config, card.target)) << to_text(launch.config) << " on " << capability;
+              EXPECT_NE(std::ranges::find(shipped, launch.config), shipped.end()) << to_text(launch.config) << " on " << capability;
+            }
+        }
+  }
+}
+
 TEST(Plan, ForcedTuningIsUsedOrRefused) {
   const Problem p = dense(1, 2, 2, 256, 256, 64);
   for (const ForwardTuning& tuning : forward_tunings(90, 64, false))

@@ -1,6 +1,5 @@
 #include "store/bundle.h"
 
-#include "plan/plan.h"
 #include "store/sources.h"
 #include "tests/store/fixture.h"
 
@@ -71,6 +70,20 @@ TEST(Bundle, TwiceTheSameEntryIsAnError) {
   EXPECT_THROW(write_bundle({item(pack_config(), 120, 10, 1), item(pack_config(), 120, 10, 1)}, std::string(64, 'd'), ""), Error);
 }
 
+TEST(Bundle, EmbeddedOneHasPtxOfEveryGenericKernel) {
+  const Bundle bundle(embedded_bundle());
+  if (!bundle.find(identity_of(pack_config(), 80))) GTEST_SKIP() << "built without a bundle, or for other targets";
+  for (const KernelConfig& config : bundled_configs(ptx_target)) {
+    const auto code = bundle.find(identity_of(config, ptx_target));
+    ASSERT_TRUE(code) << to_text(config);
+    EXPECT_TRUE(code->is_ptx()) << to_text(config);
+    const std::string text(code->cubin.begin(), code->cubin.end());
+    EXPECT_EQ(text.find('\0'), text.size() - 1) << to_text(config);
+    EXPECT_NE(text.find(".target sm_80\n"), std::string::npos) << to_text(config);
+    EXPECT_NE(text.find(".entry " + kernel_symbol(config)), std::string::npos) << to_text(config);
+  }
+}
+
 // The bundle inside this build was made from the sources inside this build, and none of its entries is lost.
 TEST(Bundle, EmbeddedOneFitsTheSources) {
   const Bundle bundle(embedded_bundle());
@@ -78,7 +91,7 @@ TEST(Bundle, EmbeddedOneFitsTheSources) {
   if (bundle.size() == 0) GTEST_SKIP() << "built without a bundle";
   EXPECT_EQ(bundle.source_digest(), DeviceSources::current().digest());
   for (const auto& [target, count] : bundle.targets()) {
-    const auto configs = shipped_configs(target);
+    const auto configs = bundled_configs(target);
     EXPECT_EQ(configs.size(), std::size_t(count));
     for (const std::size_t i : {std::size_t(0), configs.size() / 2, configs.size() - 1})
       EXPECT_TRUE(bundle.find(identity_of(configs[i], target))) << to_text(Recipe{configs[i], target});

@@ -11,11 +11,14 @@ namespace {
 
 class CodeStoreTest : public StoreTest {
  protected:
-  // A bundle with made-up code under the identity of a real config.
-  std::vector<u8> bundle_with_pack() const {
-    std::vector<BundleItem> items{{{pack_config(), 120}, identity_of(pack_config(), 120), made_up_code()}};
+  // Made-up code under the identity of a real config.
+  static BundleItem shipped(const KernelConfig& config, int target) {
+    return {{config, target}, identity_of(config, target), made_up_code(1000, is_ptx(target) ? '/' : 0x7f)};
+  }
+  static std::vector<u8> bundle_of(std::vector<BundleItem> items) {
     return write_bundle(std::move(items), DeviceSources::current().digest(), "NVRTC 12.8");
   }
+  static std::vector<u8> bundle_with_pack() { return bundle_of({shipped(pack_config(), 120)}); }
 };
 
 TEST_F(CodeStoreTest, LooksInMemoryBundleDiskThenCompiles) {
@@ -33,6 +36,60 @@ TEST_F(CodeStoreTest, LooksInMemoryBundleDiskThenCompiles) {
   EXPECT_EQ(cached->cubin, compiled->cubin);
   EXPECT_EQ(cached->registers, compiled->registers);
   EXPECT_TRUE(warnings().empty());
+}
+
+// No compiler knows sm_999: what a GPU of the future is to this build.
+TEST_F(CodeStoreTest, PtxComesAfterMachineCodeAndNvrtc) {
+  const auto bytes = bundle_of({shipped(pack_config(), 120), shipped(pack_config(), ptx_target)});
+  DiskCache(cache_folder()).save(identity_of(pack_config(), 998), made_up_code());
+  CodeStore store(bytes, cache_folder());
+  EXPECT_EQ(store.find(pack_config(), 120)->cubin, shipped(pack_config(), 120).code.cubin);
+  EXPECT_EQ(store.find(pack_config(), 998)->origin, "disk");
+  EXPECT_FALSE(store.find_shipped(pack_config(), 999));
+  EXPECT_TRUE(infos().empty());
+  const auto ptx = store.find(pack_config(), 999);
+  EXPECT_EQ(ptx->cubin, shipped(pack_config(), ptx_target).code.cubin);
+  EXPECT_TRUE(ptx->is_ptx());
+  EXPECT_EQ(ptx->origin, "bundle");
+  EXPECT_EQ(store.find(pack_config(), 999), ptx);
+  ASSERT_EQ(infos().size(), 1u);
+  EXPECT_NE(infos()[0].find("pack.e2 @ compute_80 for sm_999"), std::string::npos) << infos()[0];
+  EXPECT_EQ(files_in(cache_folder()).size(), 1u) << "PTX is not kept on disk";
+  if (have_nvrtc()) {
+    EXPECT_EQ(store.find(pack_config(), 90)->origin, "compiled");
+  }
+}
+
+TEST_F(CodeStoreTest, PtxServesWhereNvrtcRejects) {
+  SPEEDLIGHT_NEEDS_NVRTC();
+  const KernelConfig config = BackwardConfig{{.head_dim = 64, .value_dim = 64}, {.rows = 64, .add = VectorAdd::v4}};  // not of sm_80
+  const auto bytes = bundle_of({shipped(config, ptx_target)});
+  EXPECT_TRUE(CodeStore(bytes, cache_folder()).find(config, 80)->is_ptx());
+  EXPECT_EQ(warnings().size(), 1u);
+  EXPECT_THROW(CodeStore({}, cache_folder()).find(config, 80), Error);
+}
+
+TEST_F(CodeStoreTest, DamagedPtxIsAMiss) {
+  auto bytes = bundle_of({shipped(pack_config(), ptx_target)});
+  bytes.back() ^= 0x41;
+  CodeStore store(bytes, cache_folder());
+  try {
+    store.find(pack_config(), 999);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.status(), Status::no_compiler);
+    EXPECT_NE(std::string(error.what()).find("\npack.e2 @ sm_999"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(CodeStoreTest, JitOffForbidsPtxToo) {
+  const auto bytes = bundle_of({shipped(pack_config(), ptx_target)});
+  CodeStore store(bytes, cache_folder());
+  {
+    const ScopedEnvironment jit("SPEEDLIGHT_JIT", "off");
+    EXPECT_THROW(store.find(pack_config(), 999), Error);
+  }
+  EXPECT_TRUE(store.find(pack_config(), 999)->is_ptx());
 }
 
 TEST_F(CodeStoreTest, ShippedMeansMemoryOrBundle) {

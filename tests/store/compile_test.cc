@@ -2,6 +2,7 @@
 
 #include "store/identity.h"
 #include "store/ptxas_log.h"
+#include "store/recipe.h"
 #include "tests/store/fixture.h"
 
 namespace speedlight::store {
@@ -43,6 +44,19 @@ TEST(Compile, MakesCodeForEveryShippedTarget) {
   }
 }
 
+// A text for the driver: all of it before the one '\0' at its end, of the architecture asked for, and with the kernel in it.
+TEST(Compile, MakesPtx) {
+  SPEEDLIGHT_NEEDS_NVRTC();
+  const Code code = compile(pack_config(), ptx_target);
+  EXPECT_TRUE(code.is_ptx());
+  EXPECT_FALSE(compile(pack_config(), 80).is_ptx());
+  const std::string text(code.cubin.begin(), code.cubin.end());
+  EXPECT_EQ(text.find('\0'), text.size() - 1);
+  EXPECT_NE(text.find("\n.target sm_80\n"), std::string::npos);
+  EXPECT_NE(text.find(".entry " + kernel_symbol(pack_config())), std::string::npos);
+  EXPECT_EQ(code.registers, 0);
+}
+
 TEST(Compile, UnknownTargetIsAClearError) {
   SPEEDLIGHT_NEEDS_NVRTC();
   try {
@@ -71,7 +85,7 @@ TEST(Compile, RejectedSourceShowsTheLog) {
 TEST(Identity, SeparatesWhatDiffers) {
   std::vector<std::string> texts;
   for (const KernelConfig& config : {KernelConfig(PackConfig{2}), KernelConfig(PackConfig{4})})
-    for (const int target : {90, 120}) texts.push_back(identity_of(config, target).text);
+    for (const int target : {80, 90, ptx_target}) texts.push_back(identity_of(config, target).text);
   for (const char* level : {"lineinfo", "full"}) {
     const ScopedEnvironment debug("SPEEDLIGHT_DEBUG", level);
     texts.push_back(identity_of(pack_config(), 120).text);

@@ -1,19 +1,25 @@
 #include "store/recipe.h"
 
+#include <algorithm>
+
+#include "plan/plan.h"
 #include "tests/store/fixture.h"
 
 namespace speedlight {
 namespace {
 
 TEST(Recipe, RoundTrip) {
-  const auto recipes = parse_recipes("# shipped\n\npack.e2 @ sm_120\n  pack.e4@sm_90  # four bytes\r\n");
-  ASSERT_EQ(recipes.size(), 2u);
+  const auto recipes = parse_recipes("# shipped\n\npack.e2 @ sm_120\n  pack.e4@sm_90  # four bytes\r\npack.e2 @ compute_80\n");
+  ASSERT_EQ(recipes.size(), 3u);
   EXPECT_EQ(to_text(recipes[0]), "pack.e2 @ sm_120");
   EXPECT_EQ(to_text(recipes[1]), "pack.e4 @ sm_90");
+  EXPECT_EQ(to_text(recipes[2]), "pack.e2 @ compute_80");
+  EXPECT_EQ(recipes[2].target, ptx_target);
 }
 
 TEST(Recipe, ErrorsNameTheLine) {
-  for (const char* bad : {"pack.e2", "pack.e2 @ 120", "pack.e2 @ sm_", "pack.e2 @ sm_12x", "pack.e2 @ sm_70", "sack.e2 @ sm_120"}) {
+  for (const char* bad : {"pack.e2", "pack.e2 @ 120", "pack.e2 @ sm_", "pack.e2 @ sm_12x", "pack.e2 @ sm_70", "pack.e2 @ sm_080",
+                          "pack.e2 @ compute_", "pack.e2 @ compute_70", "sack.e2 @ sm_120"}) {
     try {
       parse_recipes(std::string("pack.e2 @ sm_120\n") + bad);
       FAIL() << bad;
@@ -21,6 +27,17 @@ TEST(Recipe, ErrorsNameTheLine) {
       EXPECT_EQ(error.status(), Status::invalid_argument);
       EXPECT_TRUE(std::string(error.what()).starts_with("line 2: ")) << error.what();
     }
+  }
+}
+
+TEST(BundledConfigs, PtxIsWhatCallsLaunchOnSm80) {
+  const auto machine_code = bundled_configs(80), ptx = bundled_configs(ptx_target);
+  EXPECT_EQ(machine_code, shipped_configs(80));
+  const auto is_reference = [](const KernelConfig& config) { return std::holds_alternative<ReferenceConfig>(config); };
+  EXPECT_EQ(i64(ptx.size()) + std::ranges::count_if(machine_code, is_reference), i64(machine_code.size()));
+  for (const KernelConfig& config : ptx) {
+    EXPECT_FALSE(is_reference(config)) << to_text(config);
+    EXPECT_TRUE(runs_on(config, 80)) << to_text(config);
   }
 }
 

@@ -1,4 +1,4 @@
-// speedlight_bundle <output> <cache folder> <target>...: compiles the shipped configs of the targets and writes them as one bundle. Entries
+// speedlight_bundle <output> <cache folder> <target>...: compiles what ships for the targets and writes them as one bundle. Entries
 // that the cache folder holds already are taken from there, and what the bundle does not need is removed from it.
 #include <cstdio>
 #include <filesystem>
@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "plan/plan.h"
 #include "platform/files.h"
 #include "platform/log.h"
 #include "store/bundle.h"
@@ -25,7 +24,7 @@ std::vector<BundleItem> shipped_items(std::span<const std::string> targets) {
   std::vector<BundleItem> items;
   for (const std::string& name : targets) {
     const int target = parse_target(name);
-    for (const KernelConfig& config : shipped_configs(target)) items.push_back({{config, target}, identity_of(config, target), {}});
+    for (const KernelConfig& config : bundled_configs(target)) items.push_back({{config, target}, identity_of(config, target), {}});
   }
   return items;
 }

@@ -71,9 +71,13 @@ CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
 }
 
 CUresult cuLibraryLoadData(CUlibrary* library, const void* code, CUjit_option*, void**, unsigned, CUlibraryOption*, void**, unsigned) {
-  if (stack.empty() || std::memcmp(code, "\177ELF", 4) != 0) return CUDA_ERROR_INVALID_IMAGE;
+  const bool elf = std::memcmp(code, "\177ELF", 4) == 0;
+  const bool ptx = !elf && std::strstr(static_cast<const char*>(code), "\n.target sm_80\n") != nullptr;
+  if (stack.empty() || (!elf && !ptx)) return CUDA_ERROR_INVALID_IMAGE;
+  if (ptx && fake_cuda()->version < 12080) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;  // that of NVRTC 12.8
   const std::lock_guard lock(fake_cuda()->mutex);
   ++fake_cuda()->libraries;
+  fake_cuda()->from_ptx += ptx;
   *library = reinterpret_cast<CUlibrary>(new Kernel);
   return CUDA_SUCCESS;
 }

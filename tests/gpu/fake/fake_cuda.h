@@ -22,7 +22,7 @@ struct FakeCuda {
   std::mutex mutex;
   std::vector<FakeLaunch> launches;
   std::vector<CUtensorMapDataType> maps;
-  int libraries = 0;
+  int libraries = 0, from_ptx = 0;
 };
 
 extern "C" {

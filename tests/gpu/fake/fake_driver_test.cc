@@ -175,6 +175,32 @@ TEST(FakeDriver, ColdLaunchUnderCapture) {
   });
 }
 
+// An architecture that this build has no code for, on a machine without NVRTC: the kernels reach the driver as PTX.
+Plan plan_for_another_architecture(FakeCuda& fake) {
+  setenv("SPEEDLIGHT_NVRTC", "/no/such/libnvrtc.so", 1);
+  setenv("SPEEDLIGHT_CACHE_DIR", "/no/such/cache", 1);
+  fake.capability = 100;
+  return plan_forward(problem(3), device_facts(0));  // packs k and v first
+}
+
+TEST(FakeDriver, OtherArchitecturesLoadPtx) {
+  EXPECT_CHILD("2 launches of 2 libraries, 2 from PTX", [](FakeCuda& fake) -> std::string {
+    const Plan plan = plan_for_another_architecture(fake);
+    if (!can_run(plan)) return "no compiler";
+    launch(plan, pointers(plan), 0, nullptr);
+    return std::to_string(fake.launches.size()) + " launches of " + std::to_string(fake.libraries) + " libraries, " +
+           std::to_string(fake.from_ptx) + " from PTX";
+  });
+}
+
+TEST(FakeDriver, OldDriversRefusePtxClearly) {
+  EXPECT_CHILD_SAYS("(PTX of NVRTC 12.8: needs a driver of that CUDA version or newer)", [](FakeCuda& fake) -> std::string {
+    fake.version = 12040;
+    const Plan plan = plan_for_another_architecture(fake);
+    return can_run(plan) ? "it ran" : "no compiler";
+  });
+}
+
 TEST(FakeDriver, PendingErrorIsNamed) {
   EXPECT_CHILD_SAYS("9: cuLaunchKernel: CUDA_ERROR_ILLEGAL_ADDRESS (as the test asked): already pending when this call began",
                     [](FakeCuda& fake) -> std::string {
