@@ -115,6 +115,58 @@ TEST(Detectors, divergence_and_missing_lanes) {
   });
 }
 
+TEST(Detectors, a_lane_that_waited_comes_to_a_barrier_with_its_warp) {
+  u32 flag = 1;
+  const Region region("flag", &flag, 4, Access::accumulate);
+  enum Waits { none, plain, for_flag, fence, for_mbarrier };
+  enum Meets { never, at_warp_barrier, at_vote };
+  const auto kernel = [&](Waits waits, bool all, Meets meets, bool named) {
+    const i32 t = ptx::thread_index();
+    if (t == 0) ptx::mbarrier_init(at(0), 1);
+    ptx::sync_block();
+    if (t == 1) ptx::mbarrier_arrive(at(0));
+    if (t == 32 || (all && t > 32)) switch (waits) {
+        case plain: ptx::add_relaxed_32(&flag, ptx::load_relaxed_32(&flag) * 0); break;
+        case for_flag: ptx::wait_acquire_32(&flag, 1); break;
+        case fence: ptx::fence_device(); break;
+        case for_mbarrier: ptx::mbarrier_wait(at(0), 0); break;
+        case none: break;
+      }
+    if (meets == at_warp_barrier) ptx::sync_warp();
+    if (meets == at_vote) ptx::any(true);
+    named ? ptx::sync_named(1, 64) : ptx::sync_block();
+  };
+  for (const bool named : {false, true}) {
+    for (const Waits waits : {for_flag, fence, for_mbarrier}) {
+      expect_fault("met by the warp in parts", 1, 64, [&] { kernel(waits, false, never, named); });
+      expect_clean(1, 64, [&] { kernel(waits, true, never, named); });
+      expect_clean(1, 64, [&] { kernel(waits, false, at_warp_barrier, named); });
+      expect_clean(1, 64, [&] { kernel(waits, false, at_vote, named); });
+    }
+    for (const Waits waits : {none, plain}) expect_clean(1, 64, [&] { kernel(waits, false, never, named); });
+  }
+  expect_fault("met by the warp in parts", 1, 64, [&] {  // who only arrives
+    if (ptx::thread_index() == 5) ptx::fence_device();
+    ptx::thread_index() < 32 ? ptx::arrive_named(1, 64) : ptx::sync_named(1, 64);
+  });
+}
+
+TEST(Detectors, barriers_are_for_whole_warps) {
+  expect_fault("only a part of warp", 1, 64, [] {
+    if (ptx::lane_index() < 16) ptx::sync_named(1, 32);
+  });
+  expect_fault("comes again", 1, 32, [] {
+    if (ptx::lane_index() == 0) ptx::arrive_named(1, 32), ptx::arrive_named(1, 32);
+  });
+  expect_fault("only a part of it has arrived", 1, 64, [] {
+    if (ptx::thread_index() == 0) ptx::arrive_named(1, 64);
+    ptx::sync_warp();
+  });
+  expect_fault("the block ends with 32 of 64 threads at named barrier 1", 1, 64, [] {
+    if (ptx::thread_index() < 32) ptx::arrive_named(1, 64);
+  });
+}
+
 TEST(Detectors, cp_async_is_seen_after_its_wait_and_by_others_after_a_barrier) {
   std::vector<u16> data(64 * 8, 1);
   const Region region("data", data.data(), 64 * 16, Access::input);

@@ -125,6 +125,7 @@ class SplitBackward {
     const bool passes_on = G::ordered && pipe_.at.thread == C.threads() - 1;
     ptx::sync_block();
     if (passes_on && tiles >= 2) pass_on_last(pipe_.at, added);
+    ptx::sync_warp();  // its warp comes to the barrier whole
     ptx::sync_block();
     if (passes_on && tiles >= 1) pass_on_last(pipe_.at, behind);
   }

@@ -11,11 +11,14 @@ void arrive_at(i32 number, i32 threads, bool waits, Wait why) {
   if (b.expected != threads)
     fault("barrier " + std::to_string(number) + " is used with " + std::to_string(threads) + " threads here and with " +
           std::to_string(b.expected) + " by those already there");
+  arrive_in_warp(number);
   ++b.arrived;
   publish(self(), b.clock);
   if (waits) b.waiting.push_back(&self());
   if (b.arrived < b.expected) return waits ? block_on(why, u32(number)) : void();
   b.arrived = 0;
+  for (std::size_t w = 0; w < b.warps.size(); ++w)
+    if (b.warps[w].lanes) fault(barrier_name(number) + " is complete with only a part of warp " + std::to_string(w));
   ++(why == Wait::block_barrier ? machine->counts.block_barriers : machine->counts.named_barriers);
   for (Thread* t : b.waiting) {
     t->clock.join(b.clock);
@@ -73,6 +76,15 @@ void arrive_named(i32 barrier, i32 threads) {
   arrive_at(barrier, threads, false, Wait::named_barrier);
 }
 
+void check_barriers_at_end() {
+  const Block& block = *self().warp->block;
+  if (block.threads_left > 1) return;
+  for (i32 i = 0; i < 16; ++i)
+    if (block.barriers[i].arrived)
+      fault("the block ends with " + std::to_string(block.barriers[i].arrived) + " of " + std::to_string(block.barriers[i].expected) +
+            " threads at " + barrier_name(i));
+}
+
 void publish(Thread& t, Clock& to) {
   to.join(t.clock);
   ++t.clock.seen[t.thread];
@@ -128,6 +140,7 @@ void mbarrier_wait(u32 address, u32 parity) {
   SPEEDLIGHT_EMULATOR_SITE();
   if (parity > 1) fault("mbarrier wait with parity " + std::to_string(parity));
   MBarrier& b = find(address);
+  note_wait(Wait::mbarrier, address, parity);
   if ((b.phase & 1) == parity) {
     const u64 awaited = b.phase;
     b.waiting.push_back(&self());

@@ -39,6 +39,7 @@ void meet(Operation operation, u32 operand, const Compute& compute) {
   warp.arrived |= 1u << t.lane;
   if (warp.arrived != ~0u) return block_on(Wait::collective);
   if (machine->config.trace) count_traced(warp);
+  check_warp_together(warp);
   compute(warp);
   warp.arrived = 0;
   for (i32 lane = 0; lane < 32; ++lane) wake(warp.lanes[lane]);

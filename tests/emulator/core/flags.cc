@@ -13,6 +13,7 @@ u32 flag_load(const u32* p) {
 
 void fence_device() {
   SPEEDLIGHT_EMULATOR_SITE();
+  note_wait(Wait::fence);
   Thread& t = self();
   t.clock.join_others(std::make_shared<const Others>(t.loaded));
   t.loaded = {};
@@ -36,6 +37,7 @@ u32 flag_add(u32* p, u32 value) {
 void flag_wait(const u32* p, u32 value) {
   SPEEDLIGHT_EMULATOR_SITE();
   check_flag(p);
+  note_wait(Wait::flag, reinterpret_cast<u64>(p), value);
   while (*p != value) {
     machine->flags[p].waiting.push_back(&self());
     block_on(Wait::flag);

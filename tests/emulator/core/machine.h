@@ -18,7 +18,7 @@ struct Warp;
 enum class Operation : u8 { none, mma, ldmatrix, ldmatrix_transposed, stmatrix, shuffle_xor, broadcast, any, sync_warp };
 
 // Why a thread does not run.
-enum class Wait : u8 { nothing, collective, block_barrier, named_barrier, mbarrier, flag, finished };
+enum class Wait : u8 { nothing, collective, block_barrier, named_barrier, mbarrier, flag, fence, finished };
 
 // A copy that has been issued and has not landed yet.
 struct AsyncCopy {
@@ -35,6 +35,13 @@ struct Traced {
   bool shared;
 };
 
+// The waits that a lane has been through since its warp last met (convergence.cc).
+struct Waited {
+  u64 which = 0;              // a hash of all of them; 0: none
+  Wait kind = Wait::nothing;  // of the last
+  const void* site = nullptr;
+};
+
 struct Thread : Identity {
   Fiber fiber;
   Warp* warp = nullptr;
@@ -42,6 +49,7 @@ struct Thread : Identity {
   u32 wait_on = 0;  // named barrier's number, or mbarrier's address
   u32 wait_parity = 0;
   const void* site = nullptr;  // the code address of its last machine operation
+  Waited waited;
   Clock clock;
   Others loaded, released;                    // by flags loaded since the last fence; as of the last fence, for flags to hand on
   std::vector<Traced> traced;                 // since the warp last met
@@ -64,13 +72,21 @@ struct Warp {
   Operation operation = Operation::none;
   u32 operand = 0;  // what all lanes must agree on (shuffle mask, source lane)
   Slot slots[32];
-  Clock clock;  // scratch of the warp barrier
+  i32 parted = 0;  // barriers at which some lanes have arrived and others not
+  Clock clock;     // scratch of the warp barrier
 };
 
 struct NamedBarrier {
   i32 expected = 0, arrived = 0;
   std::vector<Thread*> waiting;
   Clock clock;  // of those that arrived in this phase
+  // The lanes of a warp that have arrived, until all have.
+  struct Part {
+    u32 lanes = 0;
+    i32 first = 0;
+    Waited waited;  // of the first
+  };
+  std::vector<Part> warps;
 };
 
 struct MBarrier {
@@ -155,7 +171,14 @@ void* shared_write(Thread& thread, u32 address, u32 bytes, Kind kind = Kind::pla
 void shared_begin(Thread& thread, u32 address, Kind kind, u16 who);
 void* shared_land(Block& block, u32 address, u32 time);
 
+// convergence.cc
+void note_wait(Wait kind, u64 on = 0, u64 value = 0);  // the running lane goes through a wait
+void check_warp_together(Warp& warp);                  // the whole warp meets
+void arrive_in_warp(i32 barrier);                      // the running lane arrives there; faults unless its warp is together
+std::string barrier_name(i32 number);
+
 // barrier.cc
+void check_barriers_at_end();              // the running thread ends: of a block that ends, no barrier waits for threads
 void publish(Thread& thread, Clock& to);   // release: what the thread did so far, to those that acquire `to`
 MBarrier& mbarrier_for_bulk(u32 address);  // of the running thread's block; checks that its init is visible to bulk copies
 u32 mbarrier_next_landing(MBarrier& barrier);

@@ -49,6 +49,7 @@ void thread_entry(boost::context::detail::transfer_t transfer) {
       fault(std::string("the kernel threw: ") + e.what());
     }
     check_copies_at_end();
+    check_barriers_at_end();
     --self().warp->block->threads_left;
     block_on(Wait::finished);
   } catch (const Abandon&) {
@@ -96,6 +97,7 @@ std::string describe(const Thread& t) {
     case Wait::collective: return "waits for other lanes in a warp operation";
     case Wait::block_barrier: return "waits at the block barrier";
     case Wait::named_barrier: return "waits at named barrier " + std::to_string(t.wait_on);
+    case Wait::fence: return "is in a device fence";
     case Wait::flag: return "waits for a flag in global memory";
     case Wait::mbarrier:
       return "waits for mbarrier at byte " + std::to_string(t.wait_on - shared_base) + ", parity " + std::to_string(t.wait_parity);
