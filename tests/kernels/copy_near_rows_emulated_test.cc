@@ -43,6 +43,7 @@ void check(i64 stride, i32 rows) {
 TEST(CopyNearRows, NearRows) { check(72, 32); }
 TEST(CopyNearRows, MissingRowsAreZero) { check(64, 19); }
 TEST(CopyNearRows, OffsetsBeyond32Bits) { check(i64(1) << 27, 32); }
+TEST(CopyNearRows, MissingRowsFarApart) { check(i64(1) << 27, 19); }
 TEST(CopyNearRows, LargestStrideOfTheShortPath) { check((i64(1) << 26) - 8, 32); }
 
 }  // namespace
