@@ -1,0 +1,51 @@
+"""Mutants that change no result and no order that matters, and why; and the sample of CI."""
+import re
+
+HOST = 'no kernel under test asks: for the host and the reference, whose own tests check it'
+MASKED = 'sends more steps, tiles or stages through the masked path, which is right for any'
+WALKED = 'a tile more is walked, and masked whole'
+# (file, in the line, change, reason): the patterns are searched.
+EQUIVALENT = [
+    ('tile/copy_near_rows.h', r'if \(u64\(row_stride\)', r'1|-infinity',
+     'which of two loops copies: the first is right for any stride, the second still right one beyond its limit'),
+    ('tile/ring.h', r'^ptx::sync_warp\(\);$', 'no sync_warp',
+     'orders no memory, the full barrier does; it only brings the warp together again before its next mma, which the emulator does not ask for'),
+    ('tile/ring.h', r'static i32 stage_of', '', 'renames the stages, for all who use them alike'),
+    ('attention/band.h', r'bool empty\(\)', '', HOST),
+    ('attention/schedule.h', r'row_begin >= row_end|^row_end = ', '', HOST),
+    ('attention/band.h', r'i64 count\(\)', r'-1|-infinity', 'hi < lo never comes here: key_tiles and row_tiles give {0, 0} then, and hi = lo gives 0 anyway'),
+    ('attention/band.h', r'row_begin >= row_end', r'>= 1|>= infinity', 'a query tile always has a row'),
+    ('attention/band.h', r'key_begin >= key_end', r'>= 1|>= infinity', 'a key tile always has a key'),
+    ('attention/band.h', r'TileRange\{lo / key_tile', r'<= -', 'count() of it is 0 all the same'),
+    ('attention/diagonals.h', r'bool touch', r'>= -|<= 1|<= infinity', MASKED),
+    ('attention/diagonals.h', r'bool cover', r'>= 1|>= infinity|<= -', MASKED),
+    ('attention/diagonals.h', r'last < row', r'< -', 'a warp without rows works for nothing: it stores no row'),
+    ('attention/diagonals.h', r'last < row', r'> 1|> infinity', 'a window that sees nothing is walked, and masked whole'),
+    ('attention/diagonals.h', r'const i32 last', r'1 \+ seqlen_q', MASKED),
+    ('attention/diagonals.h', r'^return \{larger\(0, row', r'-1 \+ row \+ lo|1 \+ last|-1 \+ row \+ hi', MASKED),
+    ('attention/mask.h', r'^lo = larger\(lo, 0\)', '-1', 'bits_from clamps as well'),
+]
+
+# The first mutant that each of these finds, in the lines of `mutate.py --list`.
+SAMPLE = [
+    r'^sync tile/ring.h.*full_.*no mbarrier_wait',
+    r'^sync tile/ring.h.*every lane.*no sync_warp',
+    r'^sync tile/ring.h.*no sync_block',
+    r'^sync kernels/backward_single.h.*dS is complete.*no sync_block',
+    r'^sync kernels/backward_split.h.*P has arrived.*no sync_named',
+    r'^sync kernels/backward_turns.h.*no fence_device',
+    r'^sync kernels/backward_context.h.*no acquire',
+    r'^predicate tile/copy.h.*-> < 1 ',
+    r'^predicate attention/mask.h.*-> 1 . visible.hi',
+    r'^predicate kernels/backward_scores.h.*-> >= -1 ',
+    r'^predicate attention/output.h.*-> < infinity',
+    r'^index tile/ring.h.*phase_of',
+    r'^index tile/ring.h.*one group more',
+    r'^index kernels/backward_split.h.*ds_tile',
+    r'^protocol .*turns ascend',
+    r'^protocol .*passed on before the fence',
+]
+
+
+def reason(m):
+    return next((why for file, text, change, why in EQUIVALENT if m.file == file and re.search(text, m.text) and re.search(change, m.change)), '')
