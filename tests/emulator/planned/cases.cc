@@ -44,19 +44,23 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"no keys", 1, 1, 1, 5, 0, mask},
       {"no queries", 1, 2, 1, 0, keys + 1, mask},
       {"scale 0", 1, 1, 1, 17, 19, mask, Shape::dense, false, false, false, 0},
+      {"far more queries than keys", 1, 1, 1, 4 * keys + 3, keys + 5, mask},
       {"one key, whose P is 1", 1, 1, 1, 17, 1, mask, Shape::dense, false, true},
   };
   // Tiles that see nothing, and those that just see one pair.
   if (band)
-    list.insert(list.end(), {{"rows without keys: whole tiles", 1, 1, 1, 3 * rows, rows, mask, Shape::dense, false, true},
-                             {"rows without keys: all but one of a tile", 1, 1, 1, 3 * rows, rows + 1, mask, Shape::dense, false, true},
-                             {"last tile of rows without keys", 1, 1, 1, 2 * rows, keys + 3, {-rows, Window::unlimited}},
-                             {"last tile of rows with one key", 1, 1, 1, 2 * rows, keys + 3, {1 - rows, Window::unlimited}},
-                             {"first tile of keys without rows", 1, 1, 1, rows, keys + rows + 5, {5, 0}},
-                             {"first tile of keys with one row", 1, 1, 1, rows, keys + rows + 5, {6, 0}},
-                             {"last tile of keys without rows", 1, 1, 1, rows, 2 * keys, {Window::unlimited, -keys}},
-                             {"last tile of keys with one row", 1, 1, 1, rows, 2 * keys, {Window::unlimited, 1 - keys}},
-                             {"window without keys", 1, 1, 1, rows + 3, 2 * keys, {4, -5}}});
+    list.insert(list.end(),
+                {{"rows without keys: whole tiles", 1, 1, 1, 3 * rows, rows, mask, Shape::dense, false, true},
+                 {"rows without keys: all but one of a tile", 1, 1, 1, 3 * rows, rows + 1, mask, Shape::dense, false, true},
+                 {"last tile of rows without keys", 1, 1, 1, 2 * rows, keys + 3, {-rows, Window::unlimited}},
+                 {"last tile of rows with one key", 1, 1, 1, 2 * rows, keys + 3, {1 - rows, Window::unlimited}, Shape::dense, false, true},
+                 {"first tile of keys without rows", 1, 1, 1, rows, keys + rows + 5, {5, 0}},
+                 {"first tile of keys with one row", 1, 1, 1, rows, keys + rows + 5, {6, 0}},
+                 {"last tiles of keys without rows", 1, 1, 1, rows - 3, 4 * keys, {Window::unlimited, -2 * keys}},
+                 {"last tile of keys with one row", 1, 1, 1, rows, 2 * keys, {Window::unlimited, 1 - keys}},
+                 {"one row too few to see a key", 1, 1, 1, rows - 5, keys, {Window::unlimited, -keys}},
+                 {"whole tiles", 1, 1, 1, 2 * keys, 2 * keys, mask},
+                 {"window without keys", 1, 1, 1, rows + 3, 2 * keys, {4, -5}}});
   return list;
 }
 
