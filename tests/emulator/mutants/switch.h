@@ -17,9 +17,7 @@ constexpr T nudged(int first, T value) {
   return value + T(step(first));
 }
 // The right side of a comparison: one more, one less, above and below everything.
-constexpr i64 margin(int first) {
-  return on(first + 2) ? i64(1) << 40 : on(first + 3) ? -(i64(1) << 40) : step(first);
-}
+constexpr i64 margin(int first) { return on(first + 2) ? i64(1) << 40 : on(first + 3) ? -(i64(1) << 40) : step(first); }
 
 // A wait that does not acquire.
 void wait_relaxed_32(const u32* p, u32 value);
