@@ -31,8 +31,7 @@ class SingleBackward {
       behind = walk, some_behind = true;
       walk = ahead;
     }
-    ptx::cp_async_wait<0>();
-    ptx::sync_block();  // all of the shared memory is free, and all is added
+    ptx::sync_block();  // all of the shared memory is free, as every copy has been waited for, and all is added
     if (G::ordered && some_behind && at_.thread == 0) pass_on_last(at_, behind);
     store_gradient(at_, dv_, 1.0f, at_.shared + u32(G::shared.dv), at_.params.dv, at_.params.dv_fp32);
     store_gradient(at_, dk_, at_.params.scale, at_.shared + u32(G::shared.dk), at_.params.dk, at_.params.dk_fp32);
