@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include "attention/query_walk.h"
-#include "attention/schedule.h"
 
 namespace speedlight {
 namespace {
@@ -22,6 +21,18 @@ const Window windows[] = {{},
 bool visible(i32 key, i32 row, i32 seqlen_q, i32 seqlen_k, Window w) {
   const Band b = band(row, seqlen_q, seqlen_k, w);
   return key >= b.lo && key < b.hi;
+}
+
+// The keys that matter to rows [row_begin, row_end), row_end clipped to seqlen_q: `some` rows may see [some.lo, some.hi), all rows see every key
+// of [all.lo, all.hi).
+struct KeySpan {
+  Band some, all;
+};
+constexpr KeySpan key_span(i64 row_begin, i64 row_end, i64 seqlen_q, i64 seqlen_k, Window w) {
+  row_end = smaller(row_end, seqlen_q);
+  if (row_begin >= row_end) return {{0, 0}, {0, 0}};
+  const Band first = band(row_begin, seqlen_q, seqlen_k, w), last = band(row_end - 1, seqlen_q, seqlen_k, w);
+  return {{first.lo, last.hi}, {last.lo, first.hi}};
 }
 
 TEST(Diagonals, AgreeWithTheBand) {

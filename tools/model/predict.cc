@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include "attention/diagonals.h"
-#include "attention/schedule.h"
 
 namespace speedlight::model {
 namespace {
@@ -46,17 +45,17 @@ struct BlockWork {
 BlockWork forward_work(const Plan& plan, const ForwardConfig& config) {
   const Problem& p = plan.problem;
   const auto& t = config.tuning;
+  const Diagonals visible = diagonals(i32(p.seqlen_q), i32(p.seqlen_k), p.window);
   BlockWork work;
   for (i32 tile = 0; tile < plan.geometry.q_tiles; ++tile) {
     const i64 row = i64(tile) * t.rows;
     const TileRange range = key_tiles(row, row + t.rows, p.seqlen_q, p.seqlen_k, p.window, t.keys);
     work.entries += double(range.count());
     for (i32 warp = 0; warp < t.warps; ++warp) {
-      const i64 first = row + warp * config.warp_rows();
-      const KeySpan span = key_span(first, first + config.warp_rows(), p.seqlen_q, p.seqlen_k, p.window);
-      if (span.some.empty()) continue;
-      const i64 from = ceil_div<i64>(span.all.lo, t.keys), end = larger(from, span.all.hi / t.keys);
-      const i64 steps = ceil_div<i64>(span.some.hi, t.step) - span.some.lo / t.step;
+      const auto seen = visible.keys(i32(row) + warp * config.warp_rows(), config.warp_rows(), i32(p.seqlen_q), i32(p.seqlen_k));
+      if (seen.some_from >= seen.some_end) continue;
+      const i64 from = ceil_div(seen.all_from, i32(t.keys)), end = larger<i64>(from, seen.all_end / t.keys);
+      const i64 steps = ceil_div(seen.some_end, i32(t.step)) - seen.some_from / t.step;
       work.whole += double(end - from) / t.warps;
       work.masked += double(steps - (end - from) * (t.keys / t.step)) / t.warps;
     }

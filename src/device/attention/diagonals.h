@@ -12,7 +12,7 @@ struct Diagonals {
   static constexpr i32 far = 1 << 30;  // beyond any difference, as lengths are below it
 
   // Keys [some_from, some_end) that some row of [row, row + rows) may see, and those [all_from, all_end) that all may; ends may cross. Rows
-  // from seqlen_q on do not count; without any row there are no keys. Equal to key_span() where that is not empty.
+  // from seqlen_q on do not count; without any row there are no keys.
   struct Keys {
     i32 some_from, some_end, all_from, all_end;
   };

@@ -1,6 +1,5 @@
 // Which block computes what. Grids are one-dimensional; the host (plan, tests) and the kernels decode them with these functions.
 #pragma once
-#include "attention/band.h"
 #include "config/params.h"
 
 namespace speedlight {
@@ -30,18 +29,6 @@ constexpr ForwardPlace forward_place(u32 block, const AttentionShape& s, i32 q_t
 constexpr i32 dealt_rows(i32 warp, i32 warps, bool mirrored) {
   const i32 group = warp / 4;
   return warps % 4 == 0 && ((group & 1) != 0) != mirrored ? group * 4 + 3 - warp % 4 : warp;
-}
-
-// The keys that matter to rows [row_begin, row_end), row_end clipped to seqlen_q: `some` rows may see [some.lo, some.hi), all rows see every key
-// of [all.lo, all.hi).
-struct KeySpan {
-  Band some, all;
-};
-constexpr KeySpan key_span(i64 row_begin, i64 row_end, i64 seqlen_q, i64 seqlen_k, Window w) {
-  row_end = smaller(row_end, seqlen_q);
-  if (row_begin >= row_end) return {{0, 0}, {0, 0}};
-  const Band first = band(row_begin, seqlen_q, seqlen_k, w), last = band(row_end - 1, seqlen_q, seqlen_k, w);
-  return {{first.lo, last.hi}, {last.lo, first.hi}};
 }
 
 }  // namespace speedlight
