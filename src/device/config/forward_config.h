@@ -37,7 +37,9 @@ struct ForwardConfig {
     return (spec.head_dim == 64 || spec.head_dim == 128) && spec.head_dim == spec.value_dim && spec.dtype != DType::fp32 && t.warps >= 1 &&
            t.warps <= 16 && t.rows % t.warps == 0 && (warp_rows() == 16 || warp_rows() == 32) &&
            (t.step == 16 || t.step == 32 || t.step == 64) && t.keys % t.step == 0 && t.keys >= 16 && t.keys <= 256 && t.stages >= 2 &&
-           t.stages <= 8 && t.blocks >= 1 && t.blocks <= 4;
+           t.stages <= 8 && t.blocks >= 1 && t.blocks <= 4 &&
+           // cp.async: the threads divide a tile's 16-byte chunks evenly
+           (t.copy == Copy::bulk || t.keys * (spec.head_dim / 8) % threads() == 0);
   }
 };
 
