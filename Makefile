@@ -1,7 +1,8 @@
 # Two commands: `make demo` and `make test`. Each sets up what is missing and builds into build/.
-.PHONY: demo test setup configure build limits format check-format check-headers tidy clean
+.PHONY: demo test emulator-full setup configure build limits format check-format check-headers tidy clean
 MAKEFLAGS += --no-print-directory
 BUILD := build
+JOBS := 2
 
 demo: configure
 	@cmake --build $(BUILD) --target speedlight speedlight_tool c_example cpp_example
@@ -12,6 +13,12 @@ demo: configure
 
 test: build
 	@tools/run_tests.sh $(BUILD)
+
+# Every kernel of the tests over every shape and every combination of modes, and a larger sweep of tunings. Hours.
+emulator-full: configure
+	@cmake --build $(BUILD) --target emulated_full emulated_more
+	@./$(BUILD)/emulated_full $(JOBS)
+	@./$(BUILD)/emulated_more
 
 setup:
 	@tools/setup.sh

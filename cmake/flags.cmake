@@ -8,4 +8,6 @@ if(SPEEDLIGHT_SANITIZE)
   set(sanitizers -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer)
   target_compile_options(speedlight_flags INTERFACE ${sanitizers})
   target_link_options(speedlight_flags INTERFACE ${sanitizers})
+  # The address sanitizer opens libraries in the place of NVRTC, which then does not find its own beside it: an RPATH of the program's serves.
+  target_link_options(speedlight_flags INTERFACE -Wl,--disable-new-dtags,-rpath,${SPEEDLIGHT_DEPS}/nvidia/cuda_nvrtc/lib)
 endif()

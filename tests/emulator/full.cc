@@ -1,4 +1,4 @@
-// The full product: every kernel of the program, every shape, every combination of modes; `make emulator-full` runs it.
+// The full product: every kernel of the tests, every shape, every combination of modes; `make emulator-full` runs it.
 // usage: emulated_full [jobs] [part of a config's text]
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -2,9 +2,7 @@
 //   a target        its shipped kernels
 //   few, more       the sweep of other tunings (planned/sweep.h)
 //   a config's text that kernel
-//   except          what follows is not written
 // A backward kernel brings its helper passes along.
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -56,18 +54,14 @@ std::string unit_of(const KernelConfig& config) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 4) return std::fprintf(stderr, "usage: %s folder shards target|few|more|config... [except ...]\n", argv[0]), 2;
+  if (argc < 4) return std::fprintf(stderr, "usage: %s folder shards target|few|more|config...\n", argv[0]), 2;
   const std::size_t shards = std::size_t(std::atoi(argv[2]));
   const std::vector<std::string> arguments(argv + 3, argv + argc);
-  const auto except = std::find(arguments.begin(), arguments.end(), "except");
   std::set<std::string> seen;
-  for (auto i = except; i != arguments.end(); ++i)
-    if (i != except)
-      for (const KernelConfig& config : with_helpers(named_by(*i))) seen.insert(to_text(config));
   std::vector<std::string> texts(shards, "#include \"planned/kernel_entry.h\"\n");
   std::size_t next = 0;
-  for (auto i = arguments.begin(); i != except; ++i)
-    for (const KernelConfig& config : with_helpers(named_by(*i)))
+  for (const std::string& argument : arguments)
+    for (const KernelConfig& config : with_helpers(named_by(argument)))
       if (!std::holds_alternative<CeilingConfig>(config) && seen.insert(to_text(config)).second) texts[next++ % shards] += unit_of(config);
   for (std::size_t i = 0; i < shards; ++i) write(std::string(argv[1]) + "/kernels_" + std::to_string(i) + ".cc", texts[i]);
   return 0;

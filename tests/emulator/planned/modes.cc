@@ -6,7 +6,7 @@
 namespace speedlight::emulator {
 namespace {
 
-constexpr i32 resident[] = {1, 2, 3, 8};  // blocks
+constexpr i32 resident[] = {1, 2, 8};  // blocks
 const std::vector<i32> level_counts = {2, 3, 3, i32(std::size(resident))};
 
 Config config_of(const Levels& levels, u64 seed) {

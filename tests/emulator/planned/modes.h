@@ -12,7 +12,7 @@ namespace speedlight::emulator {
 std::vector<Config> all_modes();
 
 // `count` modes that meet every pair of mode values, if there are at least `fewest_modes`; the seed decides which modes, in which order.
-constexpr std::size_t fewest_modes = 12;  // 3 orders of blocks or warps x 4 numbers of resident blocks
+constexpr std::size_t fewest_modes = 9;  // 3 orders of warps x 3 of blocks, say
 std::vector<Config> pairwise_modes(u64 seed, std::size_t count);
 
 // What makes no difference for launches of at most `grid` blocks set to its first value: modes that are then equal need one run.
