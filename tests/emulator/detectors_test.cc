@@ -115,6 +115,21 @@ TEST(Detectors, divergence_and_missing_lanes) {
   });
 }
 
+TEST(Detectors, a_launch_that_does_not_end) {
+  const emulator::Config config{.turns = 1000};
+  try {
+    emulator::launch(
+        1, 64, 0,
+        [] {
+          for (;;) ptx::sync_block();
+        },
+        config);
+    ADD_FAILURE() << "no fault";
+  } catch (const emulator::Fault& f) {
+    EXPECT_NE(std::string(f.what()).find("no end: warps have taken 1000 turns"), std::string::npos) << f.what();
+  }
+}
+
 TEST(Detectors, a_lane_that_waited_comes_to_a_barrier_with_its_warp) {
   u32 flag = 1;
   const Region region("flag", &flag, 4, Access::accumulate);

@@ -150,7 +150,8 @@ bool land_something() {
 void run_blocks() {
   Launch& m = *machine;
   Warp* last = nullptr;
-  for (;;) {
+  for (u64 turns = 0;; ++turns) {
+    if (turns == m.config.turns) fault("no end: warps have taken " + std::to_string(turns) + " turns; the launch may run for ever");
     bool any_left = false;
     for (Block& block : m.resident) {
       if (block.threads_left == 0 && m.next < m.grid) {

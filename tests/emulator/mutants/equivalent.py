@@ -4,11 +4,12 @@ import re
 HOST = 'no kernel under test asks: for the host and the reference, whose own tests check it'
 MASKED = 'sends more steps, tiles or stages through the masked path, which is right for any'
 WALKED = 'a tile more is walked, and masked whole'
+BEYOND = 'K and V of keys beyond the end are zeros, and P is at most 1: they add 0'
 # (file, in the line, change, reason): the patterns are searched.
 EQUIVALENT = [
     ('tile/copy_near_rows.h', r'if \(u64\(row_stride\)', r'1|-infinity',
      'which of two loops copies: the first is right for any stride, the second still right one beyond its limit'),
-    ('tile/ring.h', r'^ptx::sync_warp\(\);$', 'no sync_warp',
+    ('tile/ring.h', r'^\} ptx::sync_warp', 'no sync_warp',
      'orders no memory, the full barrier does; it only brings the warp together again before its next mma, which the emulator does not ask for'),
     ('tile/ring.h', r'static i32 stage_of', '', 'renames the stages, for all who use them alike'),
     ('attention/band.h', r'bool empty\(\)', '', HOST),
@@ -23,6 +24,32 @@ EQUIVALENT = [
     ('attention/diagonals.h', r'last < row', r'> 1|> infinity', 'a window that sees nothing is walked, and masked whole'),
     ('attention/diagonals.h', r'const i32 last', r'1 \+ seqlen_q', MASKED),
     ('attention/diagonals.h', r'^return \{larger\(0, row', r'-1 \+ row \+ lo|1 \+ last|-1 \+ row \+ hi', MASKED),
+    ('attention/band.h', r'^constexpr bool sees_nothing', r'< -', 'a window that sees nothing is walked, and masked whole; parts of dQ that are zeros take turns as others do'),
+    ('attention/band.h', r'TileRange\{lo / row_tile', r'<= -', WALKED),
+    ('attention/band.h', r'smaller\(lo, seqlen_[kq]\)', r'smaller\(..., 1', 'hi is at most that: empty either way'),
+    ('attention/band.h', r'smaller<i64>\(seqlen_q, diagonal', r'smaller\(..., 1', WALKED + '; its part of dQ, zeros, comes last'),
+    ('attention/band.h', r'^key_end = ', r'1 \+', WALKED),
+    ('attention/dq_order.h', r'if \(cyclic\)', r'-1 \+ k_tiles', 'another fixed order, with no circle of waits either'),
+    ('kernels/backward_context.h', r'first_key \+ G::keys <=', r'<= -', MASKED),
+    ('kernels/backward_context.h', r'first_key \+ G::keys <=', r'<= 1', BEYOND + '; no warp has nothing else'),
+    ('kernels/backward_context.h', r'bound\[m\]\[half\]', r'< 1|< infinity', BEYOND),
+    ('kernels/backward_context.h', r'return key >= ', r'>= 1|>= infinity', MASKED),
+    ('kernels/backward_single.h', r'if constexpr \(!two_q\) load_q|^load_dout\(ahead, 0\)', r'\^ 1', 'with one stage its number is not used'),
+    ('kernels/backward_turns.h', r'ptx::load_relaxed_32', 'no load', 'then only the first turn has come when the tile begins: others wait for theirs, and acquire'),
+    ('kernels/backward_turns.h', r'(seen_ =|store_shared_32).*ptx::sync_warp', 'no sync_warp',
+     'orders nothing: it brings the warp together again after a load or a store of one lane, which the compiler does by itself'),
+    ('kernels/backward_turns.h', r'had_come', 'never come', 'then it waits, which acquires as well'),
+    ('kernels/forward.h', r'entry >= own\(whole_from_word\)', r'>= 1|>= infinity', MASKED),
+    ('kernels/forward.h', r'entry < own\(whole_end_word\)', r'< -', MASKED),
+    ('kernels/forward.h', r'k.some_end > k.some_from', r'> -1', MASKED),
+    ('kernels/forward.h', r'visible\.touch\(key, step', r'< 1|< infinity|> -', MASKED + '; rows that do not exist are not stored'),
+    ('kernels/forward.h', r'live_rows = smaller', r'1 \+', MASKED + '; rows that do not exist are not stored'),
+    ('kernels/forward.h', r'entries = larger\(', r'-1 \+ 0', 'no entries either way'),
+    ('kernels/forward.h', r'seen_end = larger\(0, smaller', r'1 \+ entries', 'a warp sees no more than its block'),
+    ('kernels/forward.h', r'larger\(seen_end, entries', r'1 \+ entries', MASKED),
+    ('kernels/forward.h', r'smaller\(mine\.all_end - first, seen_end\)', r'1 \+ seen_end', 'what all rows see ends before what some see'),
+    ('kernels/forward.h', r'smaller\(mine\.all_end - first, seen_end\)', r'-1 \+ seen_end', MASKED),
+    ('kernels/forward.h', r'larger\(k\.all_end, 0\)', r'1 \+ 0', 'one key makes no whole stage either'),
     ('attention/mask.h', r'^lo = larger\(lo, 0\)', '-1', 'bits_from clamps as well'),
 ]
 

@@ -22,6 +22,8 @@ VALUES = {'load_relaxed_32', 'add_relaxed_32'}  # return a word
 TURN_CALLS = r'\bturn\.(?:pass_on|await|report)|(?<!void )\bpass_on(?:_last)?|\bat_?\.await_turn|(?<=\) )await_turn'
 BOUND = re.compile(r'(seqlen|row_end|key_end|_end\b|\bend\b|entries|rows\b|visible|first_key|\blo\b|\bhi\b|below_|above_|\bkey\b|\blive\b|\bleft\b|\.count|'
                    r'tiles|\bloader\b|\bunits\b|batch\b|\bend_|_word\b)')
+# The end of a loop that is unrolled: constants are in capitals, or these.
+CONSTANT_EXPRESSION = r'([\s\d/*+(),-]|\b[A-Z]\w*((::|\.)\w+)*(\(\))?|\b(steps|rows_at_once|chunk_rows|copies|lanes|threads|part|k|smaller)\b)*'
 COMPARE = re.compile(r' (<=|>=|<|>) (?![<>])')
 STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|ds_tile|turn_come|load_q|load_dout|load<\w+>)'
 
@@ -116,10 +118,13 @@ class Finder:
 
     def add(self, kind, at, *changes):
         """Numbers of consecutive mutants; returns the first."""
-        line = self.text.count('\n', 0, at) + 1
+        line, lines = self.text.count('\n', 0, at) + 1, self.text.split('\n')
+        text = lines[line - 1].strip()
+        if re.fullmatch(r'ptx::\w+\(\);', text):  # says little alone
+            text = f'{lines[line - 2].strip()} {text}'
         first = len(self.mutants) + 1
         for i, change in enumerate(changes):
-            self.mutants.append(Mutant(first + i, kind, self.path, line, self.text.split('\n')[line - 1].strip(), change))
+            self.mutants.append(Mutant(first + i, kind, self.path, line, text, change))
         return first
 
     def put(self, start, end, before, after=''):
@@ -172,6 +177,8 @@ class Finder:
             if in_constant(self.text, m.start()):
                 continue
             start, end = last_argument(self.text, m.end())
+            if re.fullmatch(r'[A-Z *]+', self.text[start:end]):
+                continue
             first = self.add('predicate', start, f'{m.group(1)}(..., 1 + {self.text[start:end]})', f'{m.group(1)}(..., -1 + {self.text[start:end]})')
             self.put(start, end, f'mutants::nudged({first}, ', ')')
         for m in re.finditer(r'\b(?:\w+\.)?visible\.(?:lo|hi)\b', self.text):
@@ -200,12 +207,10 @@ def is_bound(code, start, end):
     """A comparison with a bound or mask that is known only when the kernel runs."""
     if re.search(r'\b(static_assert|template|if constexpr)\b|^\s*#|nullptr', code) or in_constant(code, start):
         return False
-    if re.match(r'\s*for \(', code) and re.match(r'[\s\w:.<>/*+-]*;', code[end:]) and re.fullmatch(r'[\s\d/*+()-]*', re.sub(CONSTANT, '', code[end:code.index(';', end)])):
+    loop = re.match(r'\s*for \(.*?;', code)
+    if loop and end <= code.find(';', loop.end()) and re.fullmatch(CONSTANT_EXPRESSION, code[end:code.index(';', end)]):
         return False
     return bool(BOUND.search(code))
-
-
-CONSTANT = r'\b([A-Z]\w*(::\w+|\.\w+(\.\w+)*)?|steps|rows_at_once|chunk_rows|copies|lanes|threads)\b'
 
 
 def in_constant(text, at):

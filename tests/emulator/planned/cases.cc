@@ -56,10 +56,11 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
                  {"last tile of rows with one key", 1, 1, 1, 2 * rows, keys + 3, {1 - rows, Window::unlimited}, Shape::dense, false, true},
                  {"first tile of keys without rows", 1, 1, 1, rows, keys + rows + 5, {5, 0}},
                  {"first tile of keys with one row", 1, 1, 1, rows, keys + rows + 5, {6, 0}},
-                 {"last tiles of keys without rows", 1, 1, 1, rows - 3, 4 * keys, {Window::unlimited, -2 * keys}},
+                 {"last tiles of keys without rows", 1, 1, 1, rows - 3, 12 * keys, {Window::unlimited, -10 * keys}},
                  {"last tile of keys with one row", 1, 1, 1, rows, 2 * keys, {Window::unlimited, 1 - keys}},
                  {"one row too few to see a key", 1, 1, 1, rows - 5, keys, {Window::unlimited, -keys}},
                  {"whole tiles", 1, 1, 1, 2 * keys, 2 * keys, mask},
+                 {"a whole tile but for one pair", 1, 1, 1, 2 * keys, 2 * keys, {rows - 2, Window::unlimited}},
                  {"window without keys", 1, 1, 1, rows + 3, 2 * keys, {4, -5}}});
   return list;
 }
