@@ -19,7 +19,7 @@ struct Config {
   u64 seed = 1;
   i32 resident = 2;       // blocks that run interleaved
   std::string name = {};  // of the kernel, for reports
-  u64 turns = 1'000'000;  // of warps, after which a launch is taken to run for ever; the case list needs 60'000
+  u64 turns = 400'000;    // of warps, after which a launch is taken to run for ever; the case list needs 60'000
   bool trace = false;     // also count what single lanes access together (slower)
 };
 

@@ -61,7 +61,7 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
                  {"one row too few to see a key", 1, 1, 1, rows - 5, keys, {Window::unlimited, -keys}},
                  {"whole tiles", 1, 1, 1, 2 * keys, 2 * keys, mask},
                  {"a whole tile but for one pair", 1, 1, 1, 2 * keys, 2 * keys, {rows - 2, Window::unlimited}},
-                 {"window without keys", 1, 1, 1, rows + 3, 2 * keys, {4, -5}}});
+                 {"window without keys", 1, 1, 1, rows + 3, 2 * keys + 1, {-6, 5}}});
   return list;
 }
 
