@@ -32,6 +32,14 @@ void check(Machine& machine, const Case& c, CaseResult& result) {
 
   machine.read(after.data(), memory, bytes);
   result.fault = arena.damage(after);
+  if (p.determinism != Determinism::none) {
+    if (device.workspace_bytes > 0) machine.fill(device.workspace, 0xff, device.workspace_bytes);
+    machine.run(p, Pass::backward, device);
+    std::vector<u8> again(after.size());
+    machine.read(again.data(), memory, bytes);
+    const auto workspace = i64(static_cast<const u8*>(device.workspace) - static_cast<const u8*>(memory));
+    if (!std::equal(after.begin(), after.begin() + workspace, again.begin())) result.fault += "a second backward gave other bits";
+  }
   const Pointers host = arena.pointers(after.data());
   const auto exact = machine.reference(p, host, device, true, reference::Arithmetic::float64);
   const auto plain = machine.reference(p, host, device, true, reference::Arithmetic::plain);

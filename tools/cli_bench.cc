@@ -60,7 +60,8 @@ class Bench {
   }
 
   void measure(const Cell& cell, Pass pass) {
-    const Problem& problem = cell.problem;
+    Problem problem = cell.problem;
+    problem.determinism = options_.determinism;
     for (const Plan& plan : plans(problem, pass)) {
       const i64 bytes = std::max(plan.workspace.total, machine_.workspace_bytes(problem, Pass::forward));
       void* workspace = machine_.memory(bytes);
@@ -158,6 +159,9 @@ Run add_bench(CLI::App& app) {
   command->add_flag("--long", options->longest, "S 32768 and 131072, 16 heads, causal, D 128");
   command->add_flag("--host", options->host, "host time a call, beside an empty kernel's launch");
   command->add_option("--configs", options->configs, "a file of config texts: time each that fits a cell instead of the planned one");
+  command->add_option("--determinism", options->bench.determinism, "none, run_to_run or batch_invariant gradients")
+      ->transform(CLI::CheckedTransformer(std::map<std::string, Determinism>{
+          {"none", Determinism::none}, {"run_to_run", Determinism::run_to_run}, {"batch_invariant", Determinism::batch_invariant}}));
   command->add_option("--passes", options->bench.passes)->delimiter(',')->check(CLI::IsMember({"forward", "backward"}));
   command->add_option("--head-dims", options->cells.head_dims, "of the matrix")->delimiter(',');
   command->add_option("--seqlens", options->cells.seqlens, "of the matrix")->delimiter(',');

@@ -26,6 +26,7 @@ struct BenchOptions {
   int blocks = 5;
   std::vector<std::string> passes{"forward", "backward"};
   std::vector<KernelConfig> configs;  // timed in place of the planned ones, where they fit a cell
+  Determinism determinism = Determinism::none;
 };
 // A line a cell is printed as it is measured, unless the target wants JSON; `text` only sums up.
 Part bench_part(Machine& machine, const Target& target, std::span<const Cell> cells, const BenchOptions& options);

@@ -100,6 +100,7 @@ Case random_case(u64 seed, i64 index, double work) {
     p.want_dv = draw.chance(0.5) || !(p.want_dq || p.want_dk);
   }
   p.has_dlse = draw.chance(0.4);
+  if (draw.chance(0.3)) p.determinism = draw.pick({Determinism::run_to_run, Determinism::batch_invariant}), c.special += "deterministic ";
   p.scale = float(1 / std::sqrt(double(p.head_dim)));
   if (draw.chance(0.2)) p.scale *= draw.pick({-1.f, 0.f, 0.3f, 2.f});
   c.seed = seed * 1000003 + u64(index);

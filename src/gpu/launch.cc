@@ -44,6 +44,13 @@ void start_forward(const Driver& d, const Plan& plan, const PlannedLaunch& launc
   start(d, loaded, launch.grid, launch.threads, params, stream);
 }
 
+void add_maps(const Driver& d, const Plan& plan, const BackwardTuning& tuning, const Pointers& pointers, BackwardParams& params) {
+  if (!tuning.bulk_loads) return;
+  const MapShape q = bind_map(plan, pointers, Operand::q, tuning.rows), dout = bind_map(plan, pointers, Operand::dout, tuning.rows);
+  params.q_map = encode(d, q), params.q_map_batch = q.has_batch, params.q_map_head = q.has_head;
+  params.dout_map = encode(d, dout), params.dout_map_batch = dout.has_batch, params.dout_map_head = dout.has_head;
+}
+
 bool is_capturing(const Driver& d, CUstream stream) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUresult result = d.cuStreamIsCapturing(stream, &status);
@@ -103,6 +110,7 @@ void launch(const Plan& plan, const Pointers& pointers, int ordinal, Stream hand
       PackParams pack = bind_pack(plan, launch, pointers);
       start(d, loaded, launch.grid, launch.threads, pack, stream);
     } else {
+      if (const auto* config = std::get_if<BackwardConfig>(&launch.config)) add_maps(d, plan, config->tuning, pointers, backward);
       start(d, loaded, launch.grid, launch.threads, backward, stream);
     }
   }

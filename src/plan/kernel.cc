@@ -6,6 +6,7 @@
 #include "config/forward_shared.h"
 #include "plan/facts.h"
 #include "plan/fields.h"
+#include "plan/tables.h"
 #include "problem/error.h"
 
 namespace speedlight {
@@ -201,8 +202,8 @@ bool is_valid(const Config& c) {
   return is_valid_element(c.spec);
 }
 
-bool needs_sm_90(const ForwardConfig& c) { return c.tuning.copy == Copy::bulk; }
-bool needs_sm_90(const BackwardConfig& c) { return c.tuning.add == VectorAdd::v4 || c.tuning.store == MatrixStore::stmatrix; }
+bool needs_sm_90(const ForwardConfig& c) { return plan::needs_sm_90(c.tuning); }
+bool needs_sm_90(const BackwardConfig& c) { return plan::needs_sm_90(c.tuning); }
 template <class Config>
 bool needs_sm_90(const Config&) {
   return false;

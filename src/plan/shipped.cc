@@ -41,9 +41,11 @@ std::vector<KernelConfig> shipped_configs(int target) {
         const Spec spec = spec_for(dtype, dim, mask);
         for (const ForwardTuning& tuning : forward_tunings(target, dim, mask == MaskKind::band)) add(list, ForwardConfig{spec, tuning});
         for (const BackwardTuning& tuning : backward_tunings(target, dim, mask == MaskKind::band)) {
-          const BackwardConfig config{spec, tuning};
+          BackwardConfig config{spec, tuning};
           add(list, config);
           add(list, PostprocessConfig{elements, config.dq_layout()});
+          config.spec.determinism = Determinism::run_to_run;  // batch_invariant runs the same
+          add(list, config);
         }
       }
       add(list, PreprocessConfig{elements});

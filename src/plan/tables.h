@@ -57,7 +57,7 @@ constexpr bool row_valid(const BackwardRow& row) {
   return BackwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid();
 }
 constexpr bool needs_sm_90(const ForwardTuning& t) { return t.copy == Copy::bulk; }
-constexpr bool needs_sm_90(const BackwardTuning& t) { return t.add == VectorAdd::v4 || t.store == MatrixStore::stmatrix; }
+constexpr bool needs_sm_90(const BackwardTuning& t) { return t.add == VectorAdd::v4 || t.store == MatrixStore::stmatrix || t.bulk_loads; }
 
 // Valid, made of instructions the target has, within a block's shared memory, and `blocks` of them within an SM's.
 template <class R>

@@ -35,8 +35,8 @@ constexpr ForwardRow forward_rows[] = {
 
 constexpr BackwardRow backward_rows[] = {
     {64, MaskUse::any, any_length,
-     {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2,
-      .dq_warps_n = 2, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
+     {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .bulk_loads = true,
+      .dq_warps_m = 2, .dq_warps_n = 2, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
      "by count bound by mma; P and dS in registers, two blocks an SM hide each other's barriers. Spills up to 64 bytes; on an H200 the "
      "spill-free 32-row tile is slower in all six cells (S8192: 349 against 360)"},
     {64, MaskUse::any, any_length,
@@ -49,7 +49,7 @@ constexpr BackwardRow backward_rows[] = {
      "short rows: V stays in shared memory, so the block starts sooner than when it first fills registers"},
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
-      .split_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
+      .bulk_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
      "by count bound by mma; the role split has one block barrier a tile, and the dP warps alone load, which evens the roles and spills "
      "least (on an H200 319 at S2048, all warps loading 280, single role 236)"},
     {128, MaskUse::any, any_length,

@@ -32,8 +32,8 @@ constexpr ForwardRow forward_rows[] = {
 
 constexpr BackwardRow backward_rows[] = {
     {64, MaskUse::any, any_length,
-     {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .dq_warps_m = 2,
-      .dq_warps_n = 2, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
+     {.schedule = BackwardSchedule::single, .rows = 64, .keys = 128, .warps = 4, .chunks = 2, .v_registers = true, .bulk_loads = true,
+      .dq_warps_m = 2, .dq_warps_n = 2, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
      "P, dS and V in registers, few barriers a key: measured 262, 327, 355, causal 175, 286, 335 (32-row tile, V in shared memory 243, "
      "312, 332, 170, 262, 309)"},
     {64, MaskUse::any, any_length,
@@ -42,7 +42,7 @@ constexpr BackwardRow backward_rows[] = {
      "small tiles fill the card when there are few keys"},
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
-      .split_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
+      .bulk_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
      "roles split between the warps, only the dP warps load: measured 258, 338, 364, causal 173, 280, 336 (before the "
      "last changes 248, 319, 339; then all warps loading 228, 280, 302, one role 196, 236, 247)"},
     {128, MaskUse::any, any_length,

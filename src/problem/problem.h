@@ -43,7 +43,7 @@ constexpr TensorLayout contiguous(DType dtype, i64 seqlen, i64 heads, i64 dim) {
 }
 
 // Throws Error(invalid_argument or unsupported) naming the argument, its value and what is allowed. The only judge of a Problem.
-// Also what this version does not do yet (determinism, softcap, dropout, accumulate, other head dims) is refused here. Any window is
+// Also what this version does not do yet (softcap, dropout, accumulate, other head dims) is refused here. Any window is
 // allowed: to the kernels it is data. Only what the pass reads or writes is judged: a forward ignores gradients' fields.
 void validate(const Problem& problem, Pass pass);
 

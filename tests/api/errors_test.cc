@@ -67,7 +67,6 @@ const Mistake both_passes[] = {
     {"has_dlse 2", [](Call& c) { c.problem.has_dlse = 2; }, SPEEDLIGHT_INVALID_ARGUMENT, "has_dlse is 2"},
     {"layout", [](Call& c) { c.problem.sequence_layout = 1; }, SPEEDLIGHT_INVALID_ARGUMENT, "sequence_layout is 1"},
     {"determinism unknown", [](Call& c) { c.problem.determinism = 3; }, SPEEDLIGHT_INVALID_ARGUMENT, "determinism is 3"},
-    {"determinism", [](Call& c) { c.problem.determinism = 1; }, SPEEDLIGHT_UNSUPPORTED, "determinism"},
     {"softcap", [](Call& c) { c.problem.softcap = 30; }, SPEEDLIGHT_UNSUPPORTED, "softcap is 30"},
     {"dropout", [](Call& c) { c.problem.dropout = 0.1f; }, SPEEDLIGHT_UNSUPPORTED, "dropout"},
     {"accumulate", [](Call& c) { c.problem.accumulate = 1; }, SPEEDLIGHT_UNSUPPORTED, "accumulate"},

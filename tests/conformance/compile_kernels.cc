@@ -21,7 +21,7 @@ std::vector<u8> compiled(const std::string& source, int target) {
   for (const SourceFile* file : DeviceSources::current().reached_from(source)) headers.push_back(*file);
   Nvrtc::Output output = Nvrtc::instance().compile("conformance.cu", source, headers, compile_options(target));
   if (!output.compiled) throw Error(Status::compile_failed, "the conformance kernels for sm_" + std::to_string(target) + ": " + output.log);
-  return std::move(output.cubin);
+  return std::move(output.code);
 }
 
 void write_kernels(int count, char** arguments) {

@@ -204,6 +204,7 @@ std::vector<Group> make_groups(u64 seed) {
   groups.push_back(words("mbarriers", in, 1, 128, 64 + 256, 256, 96 * 32));
   add_bulk(groups, in);
   groups.push_back(cp_async_group("cp_async_invalid", in));
+  groups.push_back(words("bulk_bytes", in, 1, 64, 128 + 1024, 256, 1024));
   return groups;
 }
 

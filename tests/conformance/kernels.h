@@ -26,7 +26,7 @@ struct Arguments {
 #define SPEEDLIGHT_CONFORMANCE_KERNELS(X)                                                                                           \
   X(identity) X(exp2) X(log2) X(reciprocal) X(fma) X(multiply) X(subtract) X(maximum) X(minimum) X(exp_double) X(log_double)        \
   X(bits) X(shift_left) X(pack_bf16) X(pack_fp16) X(unpack_bf16) X(unpack_fp16) X(shuffle) X(vote) X(shared) X(global)              \
-  X(add_float) X(add_float4) X(add_double) X(flags) X(cp_async) X(cp_async_invalid) X(matrix) X(mma_bf16) X(mma_fp16) X(barriers) X(mbarriers) X(bulk)
+  X(add_float) X(add_float4) X(add_double) X(flags) X(cp_async) X(cp_async_invalid) X(matrix) X(mma_bf16) X(mma_fp16) X(barriers) X(mbarriers) X(bulk) X(bulk_bytes)
 // clang-format on
 
 inline i64 item(i32 threads) { return i64(ptx::block_index()) * threads + ptx::thread_index(); }
@@ -196,7 +196,7 @@ inline void flags(const Arguments& a) {
   put(a, block * 3 + 1, ptx::add_relaxed_32(flag, more));
   ptx::fence_device();
   ptx::wait_acquire_32(flag, start + more);
-  put(a, block * 3 + 2, ptx::load_relaxed_32(flag));
+  put(a, block * 3 + 2, ptx::load_acquire_32(flag));
 }
 
 // ---- cp.async: blocks of 64. Input 3 x 64 chunks of 16 bytes, then 3 x 64 words: the low bits name a chunk, bit 31 makes it invalid ---------
@@ -359,6 +359,27 @@ inline void bulk(const Arguments& a) {
       ptx::store_global_128(a.output + i64(box) * bytes + at, ptx::load_shared_128(boxes + at));
     ptx::sync_block();
   }
+}
+
+// ---- bulk copies of plain bytes: a block of 64. Input 256 words; output the 1024 bytes on which three copies of them land -------------------
+inline void bulk_bytes(const Arguments& a) {
+  const i32 t = ptx::thread_index();
+  const ptx::SharedAddress barrier = ptx::dynamic_shared(), bytes = barrier + 128;
+  if (t == 0) {
+    ptx::mbarrier_init(barrier, 1);
+    ptx::mbarrier_fence_init();
+  }
+  for (u32 at = u32(t) * 4; at < 1024; at += 64 * 4) ptx::store_shared_32(bytes + at, 0xdeadbeef);
+  ptx::fence_proxy_async();  // the copies must land on top of these
+  ptx::sync_block();
+  if (t == 0) {
+    ptx::mbarrier_arrive_expect(barrier, 16 + 240 + 512);
+    ptx::bulk_copy(bytes + 992, a.input + 16, 16, barrier);
+    ptx::bulk_copy(bytes + 32, a.input + 256, 240, barrier);
+    ptx::bulk_copy(bytes + 288, a.input + 512, 512, barrier);
+  }
+  ptx::mbarrier_wait(barrier, 0);
+  ptx::store_global_128(a.output + t * 16, ptx::load_shared_128(bytes + u32(t) * 16));
 }
 
 }  // namespace speedlight::conformance

@@ -21,12 +21,12 @@ constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.kee
 constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.keep.b2";
 constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1";
 // A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers for long sequences, in shared memory for short ones.
-constexpr const char* bwd64 = "bwd.bf16.d64.none.single.m64n128w4.c2.q1o1.v_registers.dq2x2.v4.stmatrix.b2";
-constexpr const char* bwd64_band = "bwd.bf16.d64.band.single.m64n128w4.c2.q1o1.v_registers.dq2x2.v4.stmatrix.b2";
+constexpr const char* bwd64 = "bwd.bf16.d64.none.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
+constexpr const char* bwd64_band = "bwd.bf16.d64.band.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
 constexpr const char* bwd128 = "bwd.bf16.d128.none.single.m32n128w8.c1.q1o1.dq1x8.v4.stmatrix.b1";
-constexpr const char* bwd128_long = "bwd.bf16.d128.none.split.m32n128w8.c1.q2o2.v_registers.split_loads.dq1x4.v4.stmatrix.b1";
+constexpr const char* bwd128_long = "bwd.bf16.d128.none.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.dq1x4.v4.stmatrix.b1";
 constexpr const char* bwd128_band = "bwd.bf16.d128.band.single.m32n128w8.c1.q1o1.dq1x8.v4.stmatrix.b1";
-constexpr const char* bwd128_band_long = "bwd.bf16.d128.band.split.m32n128w8.c1.q2o2.v_registers.split_loads.dq1x4.v4.stmatrix.b1";
+constexpr const char* bwd128_band_long = "bwd.bf16.d128.band.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.dq1x4.v4.stmatrix.b1";
 
 constexpr Cell cells[] = {
     {64, 512, false, fwd64, bwd64},

@@ -14,6 +14,8 @@ struct BackwardShared {
   i32 p;          // split: P^T on its way from warp to warp, in fragment order, keys x rows; no bytes otherwise
   i32 ds;         // dS^T, keys x rows; two of them when split (the dQ product runs a tile behind)
   i32 row_stats;  // q_stages x (base-2 LSE of the rows, then dLSE - delta of the rows), fp32
+  i32 q_full;     // bulk loads: an mbarrier of 8 bytes for each stage of Q and the rows' statistics, and of dO when it has as many stages;
+  i32 dout_full;  // else for each stage of dO
   i32 turn_come;  // split with ordered adds: of this tile and the one before, whether its turn had come; 4 bytes each
   i32 dv, dk;     // epilogue
   i32 bytes;      // in all
@@ -31,7 +33,9 @@ constexpr BackwardShared backward_shared(const BackwardConfig& c) {
   s.p = s.dout + t.do_stages * t.rows * dim * 2;
   s.ds = s.p + (split ? pair : 0);
   s.row_stats = s.ds + (split ? 2 : 1) * pair;
-  s.turn_come = s.row_stats + t.q_stages * 2 * t.rows * 4;
+  s.q_full = s.row_stats + t.q_stages * 2 * t.rows * 4;
+  s.dout_full = s.q_full + (t.bulk_loads ? t.q_stages * 8 : 0);
+  s.turn_come = s.dout_full + (t.bulk_loads && t.do_stages != t.q_stages ? t.do_stages * 8 : 0);
   s.dv = 0;
   s.dk = t.keys * dim * 2;
   s.bytes = larger(s.turn_come + (split && c.ordered() ? 8 : 0), 2 * t.keys * dim * 2);

@@ -35,6 +35,7 @@ struct ForwardParams {
 
 // Shared by preprocess, main and postprocess.
 struct BackwardParams {
+  TensorMap q_map, dout_map;    // bulk loads only: rank 4 (dim, seqlen_q, heads_q, batch), box 64 x rows, 128-byte swizzle, zero fill
   StridedTensor q, k, v, dout;  // in the Spec's dtype
   StridedTensor out;            // the forward's output, fp32 when out_fp32
   StridedTensor dq, dk, dv;     // data null: not wanted; fp32 when the flag says so
@@ -53,6 +54,7 @@ struct BackwardParams {
   u32* dq_turns;  // workspace (batch, heads_q, q_tiles): how many key tiles have added their part
   u32* ticket;    // workspace: how many blocks have started
   bool cyclic;
+  bool q_map_batch, q_map_head, dout_map_batch, dout_map_head;  // false: that dimension is broadcast, its coordinate is 0
 };
 
 struct PackJob {

@@ -65,10 +65,15 @@ struct BackwardContext {
     if constexpr (G::ordered && !G::masked) start = params.cyclic ? order().start(block.key_tile) : start;
     return query_walk(tiles, start, block.head_kv * group, group);
   }
-  // Ordered adds: the block's turn at a tile, the counter that says whose turn it is, and a wait that acquires.
+  // Ordered adds: the block's turn at a tile, the counter that says whose turn it is, a wait that acquires and, by a whole warp, a release to the
+  // next block, after a block barrier that follows the adds to the tile.
   u32 turn(const QueryWalk& w) const { return u32(order().turn(block.key_tile, w.tile)); }
   u32* turn_counter(const QueryWalk& w) const { return params.dq_turns + tile_index(w); }
   void await_turn(const QueryWalk& w) const { ptx::wait_acquire_32(turn_counter(w), turn(w)); }
+  void hand_on(const QueryWalk& w) const {
+    ptx::fence_device();
+    if (ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1);
+  }
   // Number of a (query head, tile) among all.
   i64 tile_index(const QueryWalk& w) const { return (i64(block.batch) * params.shape.heads_q + w.head) * params.q_tiles + w.tile; }
 
@@ -137,7 +142,9 @@ struct BackwardContext {
   template <bool Masked>
   void add_dq(const QueryWalk& w, ptx::SharedAddress ds, ptx::SharedAddress turn_come) const {
     constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
-    const i32 dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
+    // The lane is asked for anew, here and in hand_on(): kept from the start, it costs registers that the loop does not have (84 spilled bytes
+    // instead of 56, D64 band on sm_120).
+    const i32 lane = ptx::lane_index(), dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
     const i32 column = warp_n * (N / 2);  // in blocks of 16
     const ptx::SharedAddress a = ds + G::PairTile::template lane_offset<tile::Walk::across>(lane, warp_m * M);
     const ptx::SharedAddress b =
@@ -167,10 +174,7 @@ struct BackwardContext {
     };
     if constexpr (G::ordered) {
       if constexpr (C.tuning.schedule == BackwardSchedule::split) {
-        if (ptx::load_shared_32(turn_come) == 0) {
-          if (lane == 0) await_turn(w);
-          ptx::sync_warp();
-        }
+        if (ptx::load_shared_32(turn_come) == 0) await_turn(w);
       }
       if (order().turn(block.key_tile, w.tile) == 0) {  // nothing is there to add to
         put(store);

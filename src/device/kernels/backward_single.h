@@ -1,6 +1,7 @@
 // The single schedule: every warp takes its keys through S, P, dP, dS, dV and dK, then all warps share the dQ product.
 #pragma once
 #include "kernels/backward_gradient.h"
+#include "kernels/backward_loads.h"
 #include "kernels/backward_scores.h"
 #include "kernels/backward_turns.h"
 
@@ -9,8 +10,9 @@ namespace speedlight::kernels {
 template <BackwardConfig C>
 class SingleBackward {
   using G = BackwardGeometry<C>;
+  using Rows = RowLoads<C, C.threads(), C.tuning.warps - 1>;
   static constexpr i32 chunk_rows = G::rows / C.tuning.chunks;
-  static constexpr bool two_q = C.tuning.q_stages == 2, two_dout = C.tuning.do_stages == 2;
+  static constexpr bool two_q = C.tuning.q_stages == 2, two_dout = C.tuning.do_stages == 2, bulk = C.tuning.bulk_loads;
 
  public:
   explicit SingleBackward(const BackwardParams& params) : at_{params} {}
@@ -21,18 +23,18 @@ class SingleBackward {
     QueryWalk walk = at_.walk(), behind = walk;
     bool some_behind = false;
     prologue(walk);
-    for (i32 stage = 0; !walk.done(); stage ^= 1) {
+    for (i32 number = 0; !walk.done(); number = Rows::next(number)) {
       const QueryWalk ahead = walk.next();
       const Steps steps{walk, ahead, behind, some_behind};
       if (at_.unmasked(walk.tile))
-        step<false>(steps, stage);
+        step<false>(steps, number);
       else
-        step<G::masked>(steps, stage);
+        step<G::masked>(steps, number);
       behind = walk, some_behind = true;
       walk = ahead;
     }
     ptx::sync_block();  // all of the shared memory is free, as every copy has been waited for, and all is added
-    if (G::ordered && some_behind && at_.thread == 0) pass_on_last(at_, behind);
+    if (G::ordered && some_behind && at_.warp == 0) at_.hand_on(behind);
     store_gradient(at_, dv_, 1.0f, at_.shared + u32(G::shared.dv), at_.params.dv, at_.params.dv_fp32);
     store_gradient(at_, dk_, at_.params.scale, at_.shared + u32(G::shared.dk), at_.params.dk, at_.params.dk_fp32);
   }
@@ -46,63 +48,53 @@ class SingleBackward {
 
   void prologue(const QueryWalk& walk) {
     if (walk.done()) return;
+    Rows::start(at_);
     at_.load_keys(at_.params.k, at_.shared + u32(G::shared.k));
     if constexpr (!C.tuning.v_registers) at_.load_keys(at_.params.v, at_.shared + u32(G::shared.v));
-    load_q(walk, 0);
+    Rows::load_q(at_, walk, 0);
     if constexpr (two_q && !two_dout) ptx::cp_async_commit();
-    load_dout(walk, 0);
+    Rows::load_dout(at_, walk, 0);
     ptx::cp_async_commit();
     if constexpr (C.tuning.v_registers) at_.load_value_operand(v_);
   }
 
-  ptx::SharedAddress q_tile(i32 stage) const { return at_.shared + u32(G::shared.q + (two_q ? stage * G::RowTile::bytes : 0)); }
-  ptx::SharedAddress dout_tile(i32 stage) const { return at_.shared + u32(G::shared.dout + (two_dout ? stage * G::RowTile::bytes : 0)); }
-  ptx::SharedAddress row_stats(i32 stage) const { return at_.shared + u32(G::shared.row_stats + (two_q ? stage * G::rows * 8 : 0)); }
-
-  void load_q(const QueryWalk& walk, i32 stage) {
-    if (walk.done()) return;
-    at_.template load_rows<C.threads()>(at_.params.q, walk, q_tile(stage), at_.thread);
-    at_.load_row_stats(walk, row_stats(stage), at_.thread);
-  }
-  void load_dout(const QueryWalk& walk, i32 stage) {
-    if (!walk.done()) at_.template load_rows<C.threads()>(at_.params.dout, walk, dout_tile(stage), at_.thread);
-  }
-
-  // One query tile. Loads of the tile ahead go out as soon as their stage is free.
+  // One query tile, the `number`th of the walk. Loads of the tile ahead go out as soon as their stage is free.
   template <bool Masked>
-  void step(const Steps& steps, i32 stage) {
+  void step(const Steps& steps, i32 number) {
     const auto& [walk, ahead, behind, some_behind] = steps;
-    ptx::cp_async_wait<two_q && !two_dout ? 1 : 0>();
+    ptx::cp_async_wait<two_q && !two_dout && !bulk ? 1 : 0>();
     ptx::sync_block();
-    const Turn<C> turn(at_, walk, 0, C.tuning.warps);
+    Turn<C> turn(at_, walk, 0, C.tuning.warps);
     if constexpr (two_q) {
-      load_q(ahead, stage ^ 1);
-      if constexpr (two_dout) load_dout(ahead, stage ^ 1);
-      ptx::cp_async_commit();
+      Rows::load_q(at_, ahead, number + 1);
+      if constexpr (two_dout) Rows::load_dout(at_, ahead, number + 1);
+      if constexpr (!bulk) ptx::cp_async_commit();
     }
+    Rows::wait_q(at_, number);
     const bool idle = Masked && at_.warp_sees_nothing(walk.tile);
 #pragma unroll
     for (i32 c = 0; c < C.tuning.chunks; ++c) {
-      chunk<Masked>(walk, stage, c, idle);
+      chunk<Masked>(walk, number, c, idle);
       if (c == 0) turn.pass_on(behind, some_behind);
     }
     turn.await();
     ptx::sync_block();  // dS is complete, and single stages are free
     if constexpr (!two_dout) {
-      if constexpr (!two_q) load_q(ahead, 0);
-      load_dout(ahead, 0);
-      ptx::cp_async_commit();
+      if constexpr (!two_q) Rows::load_q(at_, ahead, number + 1);
+      Rows::load_dout(at_, ahead, number + 1);
+      if constexpr (!bulk) ptx::cp_async_commit();
     }
     if (at_.params.dq_accumulator != nullptr) at_.template add_dq<Masked>(walk, at_.shared + u32(G::shared.ds), 0);
   }
 
   template <bool Masked>
-  void chunk(const QueryWalk& walk, i32 stage, i32 c, bool idle) {
+  void chunk(const QueryWalk& walk, i32 number, i32 c, bool idle) {
     using namespace tile;
     constexpr i32 N = chunk_rows / 8;
     const u32 down = lane_offset<Walk::down>(at_.lane), across = lane_offset<Walk::across>(at_.lane);
-    const ptx::SharedAddress q = q_tile(stage) + u32(c * chunk_rows * 128), dout = dout_tile(stage) + u32(c * chunk_rows * 128);
-    const ptx::SharedAddress stats = row_stats(stage) + u32(c * chunk_rows * 4);
+    const ptx::SharedAddress q = Rows::q_tile(at_, number) + u32(c * chunk_rows * 128),
+                             dout = Rows::dout_tile(at_, number) + u32(c * chunk_rows * 128);
+    const ptx::SharedAddress stats = Rows::row_stats(at_, number) + u32(c * chunk_rows * 4);
     const LaneAddress k{at_.shared + u32(G::shared.k), u32(at_.warp_first_key * 128) + down};
 
     Accumulator<G::key_blocks, N> s, dp;
@@ -110,7 +102,8 @@ class SingleBackward {
       s.clear();
       multiply_transposed_shared<G::dtype, typename G::KeyTile, typename G::RowTile, G::dim_blocks>(s, k, LaneAddress{q, across});
     }
-    if constexpr (two_q && !two_dout) {
+    if (c == 0) Rows::wait_dout(at_, number);
+    if constexpr (two_q && !two_dout && !bulk) {
       if (c == 0) {
         ptx::cp_async_wait<1>();  // dO of this tile
         ptx::sync_block();

@@ -4,65 +4,49 @@
 
 namespace speedlight::kernels {
 
-// The turn of a block at one query tile, kept by one lane of the block; the other lanes hold one that does nothing.
+// The turn of a block at one query tile, kept by two of its warps; the others hold one that does nothing.
 //
-// Memory order. A tile's counter says how many parts are in. After the adds of a tile, of all warps, comes a block barrier, then the lane's fence
-// and its add to the counter: a release of all those adds. Before the adds the same lane has read the counter, before a fence or by an acquire,
-// and then met the adding warps at a block barrier. So each part is ordered after the one before it. One fence serves both: the release of the
-// tile before and, if the turn had come, the acquire of this one.
-//
-// Each step ends with a warp barrier: the block barriers that follow are for whole warps, and the compiler need not bring the lane back before.
+// Memory order. A tile's counter says how many parts are in. After the adds of a tile, of all warps, comes a block barrier, then one warp's fence
+// and one lane's add to the counter: a release of all those adds. Before the adds another warp has read the counter by an acquire, and then met
+// the adding warps at a block barrier. So each part is ordered after the one before it. Each of the two steps costs its warp a way to the L2 and
+// back, which is why it is not one warp that takes both; whole warps take them, so that no lane comes alone to the barriers that follow.
 template <BackwardConfig C, bool Ordered = C.ordered()>
 class Turn {
  public:
-  // The keeper is in another of the `warps` warps from `first_warp` on each tile.
+  // The two are others of the `warps` warps from `first_warp` on each tile.
   Turn(const BackwardContext<C>& at, const QueryWalk& walk, i32 first_warp, i32 warps)
-      : at_(at), walk_(walk), keeps_(at.lane == 0 && at.warp == first_warp + walk.tile % warps) {
-    if (keeps_) seen_ = ptx::load_relaxed_32(at.turn_counter(walk));
-    ptx::sync_warp();
+      : at_(at), walk_(walk), first_warp_(first_warp), warps_(warps) {}
+  // Hands on the tile `done`, if there is one, and looks whether this turn has come.
+  void pass_on(const QueryWalk& done, bool some_done) {
+    if (hands_on() && some_done) at_.hand_on(done);
+    if (looks()) come_ = ptx::load_acquire_32(at_.turn_counter(walk_)) == at_.turn(walk_);
   }
-  // Hands on the tile `done`, if there is one, and acquires what was seen.
-  void pass_on(const QueryWalk& done, bool some_done) const {
-    if (keeps_) {
-      ptx::fence_device();
-      if (some_done) ptx::add_relaxed_32(at_.turn_counter(done), 1);
-    }
-    ptx::sync_warp();
-  }
-  // After pass_on: waits where the turn had not come when the tile began.
+  // After pass_on: waits where the turn had not come.
   void await() const {
-    if (keeps_ && !had_come()) at_.await_turn(walk_);
-    ptx::sync_warp();
+    if (looks() && !come_) at_.await_turn(walk_);
   }
   // After pass_on: leaves word whether it had.
   void report(ptx::SharedAddress to) const {
-    if (keeps_) ptx::store_shared_32(to, had_come());
-    ptx::sync_warp();
+    if (looks() && at_.lane == 0) ptx::store_shared_32(to, come_);
   }
 
  private:
-  bool had_come() const { return seen_ == at_.turn(walk_); }
+  bool hands_on() const { return at_.warp == first_warp_ + walk_.tile % warps_; }
+  bool looks() const { return at_.warp == first_warp_ + (walk_.tile + 1) % warps_; }
 
   const BackwardContext<C>& at_;
   const QueryWalk& walk_;
-  bool keeps_;
-  u32 seen_ = 0;
+  i32 first_warp_, warps_;
+  bool come_ = false;
 };
 
 template <BackwardConfig C>
 class Turn<C, false> {
  public:
   Turn(const BackwardContext<C>&, const QueryWalk&, i32, i32) {}
-  void pass_on(const QueryWalk&, bool) const {}
+  void pass_on(const QueryWalk&, bool) {}
   void await() const {}
   void report(ptx::SharedAddress) const {}
 };
-
-// After a block barrier that follows the adds of the last tile, by one lane.
-template <BackwardConfig C>
-inline void pass_on_last(const BackwardContext<C>& at, const QueryWalk& done) {
-  ptx::fence_device();
-  ptx::add_relaxed_32(at.turn_counter(done), 1);
-}
 
 }  // namespace speedlight::kernels

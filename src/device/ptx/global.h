@@ -48,14 +48,14 @@ inline void add_global_float4(float* p, const float (&v)[4]) {
 }
 inline void add_global_double(double* p, double v) { asm volatile("red.relaxed.gpu.global.add.f64 [%0], %1;" ::"l"(p), "d"(v) : "memory"); }
 
-// Flags, by which blocks of a launch wait for one another. A relaxed load before a fence acquires, a relaxed add after one releases: what this
-// thread has seen, other threads' writes before a block barrier included.
-inline u32 load_relaxed_32(const u32* p) {
+// Flags, by which blocks of a launch wait for one another. A relaxed add after a fence releases what this thread has seen, other threads' writes
+// before a block barrier included; a load that acquires sees what was released by the adds that made its value.
+inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
+inline u32 load_acquire_32(const u32* p) {
   u32 r;
-  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(r) : "l"(p) : "memory");
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(r) : "l"(p) : "memory");
   return r;
 }
-inline void fence_device() { asm volatile("fence.acq_rel.gpu;" ::: "memory"); }
 // Returns what was there before.
 inline u32 add_relaxed_32(u32* p, u32 v) {
   u32 r;
@@ -64,9 +64,7 @@ inline u32 add_relaxed_32(u32* p, u32 v) {
 }
 // Waits until the flag has the value, and acquires.
 inline void wait_acquire_32(const u32* p, u32 value) {
-  u32 r;
-  do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(r) : "l"(p) : "memory");
-  while (r != value);
+  while (load_acquire_32(p) != value) {}
 }
 
 }  // namespace speedlight::ptx

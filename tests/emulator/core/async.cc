@@ -52,6 +52,29 @@ void cp_async_wait(u32 pending) {
 
 // The pieces of 16 bytes of the box, where the 128-byte swizzle puts them: the 16-byte chunk's index in its 128-byte row is XORed with the
 // row's address bits 7 to 9.
+namespace {
+
+// The copy is under way: from `pieces` of 16 bytes, to count on the mbarrier.
+void begin_bulk(BulkCopy copy) {
+  for (const AsyncCopy& piece : copy.pieces) shared_begin(self(), piece.to, Kind::bulk, u16(copy.barrier->component));
+  ++machine->counts.bulk_copies;
+  machine->counts.bulk_bytes += copy.bytes;
+  self().warp->block->bulk.push_back(std::move(copy));
+  if (machine->config.landing == Landing::at_once) land_bulk(*self().warp->block);
+}
+
+}  // namespace
+
+void bulk_copy(u32 to, const void* from, u32 bytes, u32 barrier) {
+  SPEEDLIGHT_EMULATOR_SITE();
+  if (to % 16 || bytes % 16 || reinterpret_cast<u64>(from) % 16)
+    fault("bulk copy of " + std::to_string(bytes) + " bytes to shared byte " + std::to_string(i64(to) - shared_base) +
+          ": both ends and the size must be multiples of 16");
+  if (barrier % 8) fault("bulk copy: its mbarrier is not 8-byte aligned");
+  BulkCopy copy{&mbarrier_for_bulk(barrier), bytes, {}};
+  for (u32 at = 0; at < bytes; at += 16) copy.pieces.push_back({to + at, global_read(static_cast<const u8*>(from) + at, 16), self().site});
+  begin_bulk(std::move(copy));
+}
 void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i32 batch, u32 barrier) {
   SPEEDLIGHT_EMULATOR_SITE();
   const DecodedMap m = decode(map);
@@ -59,8 +82,7 @@ void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i3
   if (to % 128) fault("bulk copy to shared byte " + std::to_string(i64(to) - shared_base) + ": must be 128-byte aligned");
   if (barrier % 8) fault("bulk copy: its mbarrier is not 8-byte aligned");
   const u32 row_bytes = m.box_dim * m.element_bytes;
-  MBarrier& counted_on = mbarrier_for_bulk(barrier);
-  BulkCopy copy{&counted_on, row_bytes * m.box_rows, {}};
+  BulkCopy copy{&mbarrier_for_bulk(barrier), row_bytes * m.box_rows, {}};
   for (u32 r = 0; r < m.box_rows; ++r)
     for (u32 chunk = 0; chunk < row_bytes / 16; ++chunk) {
       const u32 linear = to + r * row_bytes + chunk * 16;
@@ -70,12 +92,8 @@ void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i3
       const u8* from =
           inside ? m.base + at[0] * m.element_bytes + at[1] * m.stride[1] + at[2] * m.stride[2] + at[3] * m.stride[3] : nullptr;
       copy.pieces.push_back({linear ^ ((linear >> 7 & 7) << 4), from ? global_read(from, 16) : nullptr, self().site});
-      shared_begin(self(), copy.pieces.back().to, Kind::bulk, u16(counted_on.component));
     }
-  ++machine->counts.bulk_copies;
-  machine->counts.bulk_bytes += copy.bytes;
-  self().warp->block->bulk.push_back(std::move(copy));
-  if (machine->config.landing == Landing::at_once) land_bulk(*self().warp->block);
+  begin_bulk(std::move(copy));
 }
 void fence_proxy_async() {
   SPEEDLIGHT_EMULATOR_SITE();

@@ -1,5 +1,5 @@
-// Flags in global memory, the only order between blocks of a launch: a relaxed load acquires at the next fence of its thread, a relaxed add
-// releases what its thread's last fence covers, a wait acquires at once.
+// Flags in global memory, the only order between blocks of a launch: a load or a wait acquires, a relaxed add releases what its
+// thread's last fence covers.
 #include "core/machine.h"
 
 namespace speedlight::emulator {
@@ -7,7 +7,8 @@ namespace speedlight::emulator {
 u32 flag_load(const u32* p) {
   SPEEDLIGHT_EMULATOR_SITE();
   check_flag(p);
-  self().loaded.join(machine->flags[p].released);
+  note_wait(Wait::flag, reinterpret_cast<u64>(p), *p);
+  self().clock.join_others(std::make_shared<const Others>(machine->flags[p].released));
   return *p;
 }
 
@@ -15,8 +16,6 @@ void fence_device() {
   SPEEDLIGHT_EMULATOR_SITE();
   note_wait(Wait::fence);
   Thread& t = self();
-  t.clock.join_others(std::make_shared<const Others>(t.loaded));
-  t.loaded = {};
   if (t.clock.others) t.released = *t.clock.others;
   t.released.add(t.block, t.clock.seen);
   ++t.clock.seen[t.thread];

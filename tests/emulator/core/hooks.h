@@ -48,6 +48,7 @@ void mbarrier_wait(u32 barrier, u32 parity);
 void cp_async(u32 to, const void* from, bool valid);
 void cp_async_commit();
 void cp_async_wait(u32 pending);
+void bulk_copy(u32 to, const void* from, u32 bytes, u32 barrier);
 void bulk_tensor_4d(u32 to, const TensorMap& map, i32 dim, i32 row, i32 head, i32 batch, u32 barrier);
 void fence_proxy_async();
 

@@ -85,6 +85,17 @@ ForwardParams bind_with_maps(const Plan& plan, const Pointers& pointers, const F
   return params;
 }
 
+BackwardParams bind_with_maps(const Plan& plan, const Pointers& pointers, const KernelConfig& config) {
+  BackwardParams params = bind_backward(plan, pointers);
+  const auto* backward = std::get_if<BackwardConfig>(&config);
+  if (!backward || !backward->tuning.bulk_loads) return params;
+  const i32 rows = backward->tuning.rows;
+  const MapShape q = bind_map(plan, pointers, Operand::q, rows), dout = bind_map(plan, pointers, Operand::dout, rows);
+  params.q_map = encode(q), params.q_map_batch = q.has_batch, params.q_map_head = q.has_head;
+  params.dout_map = encode(dout), params.dout_map_batch = dout.has_batch, params.dout_map_head = dout.has_head;
+  return params;
+}
+
 void add(Counts& sum, const Counts& c) {
   const auto* from = reinterpret_cast<const u64*>(&c);
   auto* to = reinterpret_cast<u64*>(&sum);
@@ -121,7 +132,7 @@ Counts run_plan(const Plan& plan, const Pointers& pointers, Config config) {
     else if (launch.step == Step::pack_inputs || launch.step == Step::unpack_outputs)
       run(bind_pack(plan, launch, pointers));
     else
-      run(bind_backward(plan, pointers));
+      run(bind_with_maps(plan, pointers, launch.config));
   }
   for (const auto& [name, region] : memory.outputs)
     if (const i64 bytes = region->unwritten())

@@ -43,7 +43,7 @@ inline void add_global_float(float* p, float v) { emulator::global_add(p, &v, 1)
 inline void add_global_float4(float* p, const float (&v)[4]) { emulator::global_add(p, v, 4); }
 inline void add_global_double(double* p, double v) { emulator::global_add(p, v); }
 
-inline u32 load_relaxed_32(const u32* p) { return emulator::flag_load(p); }
+inline u32 load_acquire_32(const u32* p) { return emulator::flag_load(p); }
 inline void fence_device() { emulator::fence_device(); }
 inline u32 add_relaxed_32(u32* p, u32 v) { return emulator::flag_add(p, v); }
 inline void wait_acquire_32(const u32* p, u32 value) { emulator::flag_wait(p, value); }
