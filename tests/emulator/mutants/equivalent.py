@@ -31,11 +31,9 @@ EQUIVALENT = [
     ('kernels/backward_context.h', r'first_key \+ G::keys <=', r'<= 1', BEYOND + '; no warp has nothing else'),
     ('kernels/backward_context.h', r'bound\[m\]\[half\]', r'< 1|< infinity', BEYOND),
     ('kernels/backward_context.h', r'return key >= ', r'>= 1|>= infinity', MASKED),
-    ('kernels/backward_single.h', r'if constexpr \(!two_q\) load_q|^load_dout\(ahead, 0\)', r'\^ 1', 'with one stage its number is not used'),
-    ('kernels/backward_turns.h', r'ptx::load_relaxed_32', 'no load', 'then only the first turn has come when the tile begins: others wait for theirs, and acquire'),
-    ('kernels/backward_turns.h', r'(seen_ =|store_shared_32).*ptx::sync_warp', 'no sync_warp',
-     'orders nothing: it brings the warp together again after a load or a store of one lane, which the compiler does by itself'),
-    ('kernels/backward_turns.h', r'had_come', 'never come', 'then it waits, which acquires as well'),
+    ('kernels/backward_single.h', r'if constexpr \(!two_q\) Rows::load_q|^Rows::load_dout', r'\^ 1', 'with one stage its number is not used'),
+    ('kernels/backward_turns.h', r'ptx::load_acquire_32', 'no load', 'then only the first turn has come when it looks: others wait for theirs, and acquire'),
+    ('kernels/backward_turns.h', r'come_ =', 'never come', 'then it waits, which acquires as well'),
     ('kernels/forward.h', r'entry >= own\(whole_from_word\)', r'>= 1|>= infinity', MASKED),
     ('kernels/forward.h', r'entry < own\(whole_end_word\)', r'< -', MASKED),
     ('kernels/forward.h', r'k.some_end > k.some_from', r'> -1', MASKED),
@@ -57,7 +55,7 @@ SAMPLE = [
     r'^sync tile/ring.h.*no sync_block',
     r'^sync kernels/backward_single.h.*dS is complete.*no sync_block',
     r'^sync kernels/backward_split.h.*P has arrived.*no sync_named',
-    r'^sync kernels/backward_turns.h.*no fence_device',
+    r'^sync kernels/backward_context.h.*no fence_device',
     r'^sync kernels/backward_context.h.*no acquire',
     r'^predicate tile/copy.h.*-> < 1 ',
     r'^predicate attention/mask.h.*-> 1 . visible.hi',
@@ -67,7 +65,7 @@ SAMPLE = [
     r'^index tile/ring.h.*one group more',
     r'^index kernels/backward_split.h.*ds_tile',
     r'^protocol .*turns ascend',
-    r'^protocol .*passed on before the fence',
+    r'^protocol .*handed on before the fence',
 ]
 
 

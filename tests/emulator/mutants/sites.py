@@ -17,9 +17,9 @@ SKIP = {'reference.h', 'reference_vector.h', 'ceiling.h'}  # for tests and measu
 NOT_BOUNDS = {'attention/softmax.h'}  # its comparisons choose between two ways that are both right
 # Files of ptx/ all of whose functions order memory or threads, except these.
 SYNC_FILES, NOT_SYNC = ('barrier.h', 'mbarrier.h', 'cp_async.h'), {'cp_async_16'}
-MORE_SYNC = {'fence_proxy_async', 'fence_device', 'load_relaxed_32', 'add_relaxed_32', 'wait_acquire_32'}
-VALUES = {'load_relaxed_32', 'add_relaxed_32'}  # return a word
-TURN_CALLS = r'\bturn\.(?:pass_on|await|report)|(?<!void )\bpass_on(?:_last)?|\bat_?\.await_turn|(?<=\) )await_turn'
+MORE_SYNC = {'fence_proxy_async', 'fence_device', 'load_acquire_32', 'add_relaxed_32', 'wait_acquire_32'}
+VALUES = {'load_acquire_32', 'add_relaxed_32'}  # return a word
+TURN_CALLS = r'\bturn\.(?:pass_on|await|report)|(?<!void )\bpass_on|\bat_?\.(?:await_turn|hand_on)|(?<=\) )await_turn|(?<!void )\bmeet'
 BOUND = re.compile(r'(seqlen|row_end|key_end|_end\b|\bend\b|entries|rows\b|visible|first_key|\blo\b|\bhi\b|below_|above_|\bkey\b|\blive\b|\bleft\b|\.count|'
                    r'tiles|\bloader\b|\bunits\b|batch\b|\bend_|_word\b)')
 # The end of a loop that is unrolled: constants are in capitals, or these.
@@ -41,15 +41,15 @@ PROTOCOL = [
     ('kernels/backward_context.h', 'order().turn(block.key_tile, w.tile) == 0', '!ON && ', '', 'no part is stored'),
     ('kernels/backward_context.h', 'ptx::load_shared_32(turn_come) == 0', '!ON && ', '', 'adders do not wait'),
     ('kernels/backward_context.h', 'params.dq_turns + tile_index(w)', '', ' + (ON ? 1 : 0)', "the next tile's counter"),
-    ('kernels/backward_turns.h', 'keeps_(at.lane == 0', '', ' && !ON', 'nobody keeps the turn'),
-    ('kernels/backward_turns.h', 'ptx::fence_device();\n      if (some_done) ptx::add_relaxed_32(at_.turn_counter(done), 1);',
-     'if (ON && some_done) ptx::add_relaxed_32(at_.turn_counter(done), 1), some_done = false; ', '', 'passed on before the fence'),
-    ('kernels/backward_turns.h', 'if (some_done) ptx', 'if (ON) some_done = true; ', '', 'passed on though nothing is done'),
-    ('kernels/backward_turns.h', 'seen_ == at_.turn(walk_)', 'ON || ', '', 'the turn has always come'),
-    ('kernels/backward_turns.h', 'seen_ == at_.turn(walk_)', '!ON && ', '', 'the turn has never come'),
+    ('kernels/backward_turns.h', 'at_.warp == first_warp_ + walk_.tile % warps_', '', ' && !ON', 'nobody hands on'),
+    ('kernels/backward_turns.h', 'at_.warp == first_warp_ + (walk_.tile + 1) % warps_', '', ' && !ON', 'nobody looks'),
+    ('kernels/backward_context.h', 'ptx::fence_device();\n    if (ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1);',
+     'if (ON && ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1); if (ON) return ptx::fence_device(); ', '', 'handed on before the fence'),
+    ('kernels/backward_context.h', 'ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1);', 'ON || ', '', 'handed on by every lane'),
+    ('kernels/backward_turns.h', 'if (hands_on() && some_done)', 'if (ON) some_done = true; ', '', 'handed on though nothing is done'),
+    ('kernels/backward_turns.h', 'ptx::load_acquire_32(at_.turn_counter(walk_)) ==', 'ON || ', '', 'the turn has always come'),
+    ('kernels/backward_turns.h', 'ptx::load_acquire_32(at_.turn_counter(walk_)) ==', '!ON && ', '', 'the turn has never come'),
     ('kernels/backward_turns.h', '== at_.turn(walk_)', '+ (ON ? 1u : 0u) ', '', 'the turn before this one is enough'),
-    ('kernels/backward_turns.h', 'ptx::fence_device();\n  ptx::add_relaxed_32(at.turn_counter(done), 1);',
-     'if (ON) return void(ptx::add_relaxed_32(at.turn_counter(done), 1)); ', '', 'the last tile is passed on without a fence'),
     ('kernels/backward_single.h', 'behind, some_behind)', 'ON ? walk : ', '', 'passed on a tile early'),
     ('kernels/backward_split.h', 'added, tiles >= 2)', 'ON ? behind : ', '', 'passed on a tile early'),
 ]
@@ -195,12 +195,13 @@ class Finder:
             self.put(m.start(), m.start(), f'mutants::on({self.add("index", m.start(), "1 + " + m.group(0))}) + ')
         for m in re.finditer(STAGE_CALLS + r'\(', self.text):
             start, end = last_argument(self.text, m.end())
-            if re.fullmatch(r'stage( \^ 1)?|0', self.text[start:end]):
+            if re.fullmatch(r'stage( \^ 1)?|number( \+ 1)?|number & 1|0', self.text[start:end]):
                 first = self.add('index', m.start(), f'{m.group(0)}... ^ 1)')
                 self.put(start, end, '(', f') ^ mutants::on({first})')
             
-        for m in re.finditer(r'stage \^= 1', self.text):
-            self.put(m.end(), m.end(), f' ^ mutants::on({self.add("index", m.start(), "stage stays")})')
+        for m in re.finditer(r'Rows::next\(number\)', self.text):
+            first = self.add('index', m.start(), 'stage stays', 'phase stays')
+            self.put(m.end(), m.end(), f' ^ (mutants::on({first}) | 2 * mutants::on({first + 1}))')
 
 
 def is_bound(code, start, end):
