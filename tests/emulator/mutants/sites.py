@@ -19,13 +19,13 @@ NOT_BOUNDS = {'attention/softmax.h'}  # its comparisons choose between two ways 
 SYNC_FILES, NOT_SYNC = ('barrier.h', 'mbarrier.h', 'cp_async.h'), {'cp_async_16'}
 MORE_SYNC = {'fence_proxy_async', 'fence_device', 'load_acquire_32', 'add_relaxed_32', 'wait_acquire_32'}
 VALUES = {'load_acquire_32', 'add_relaxed_32'}  # return a word
-TURN_CALLS = r'\bturn\.(?:pass_on|await|report)|(?<!void )\bpass_on|\bat_?\.(?:await_turn|hand_on)|(?<=\) )await_turn|(?<!void )\bmeet'
+TURN_CALLS = r'(?<![\w.])(?<!void )(?:\w+\.)*(?:pass_on|report|await|await_turn|hand_on|meet)'
 BOUND = re.compile(r'(seqlen|row_end|key_end|_end\b|\bend\b|entries|rows\b|visible|first_key|\blo\b|\bhi\b|below_|above_|\bkey\b|\blive\b|\bleft\b|\.count|'
                    r'tiles|\bloader\b|\bunits\b|batch\b|\bend_|_word\b)')
 # The end of a loop that is unrolled: constants are in capitals, or these.
 CONSTANT_EXPRESSION = r'([\s\d/*+(),-]|\b[A-Z]\w*((::|\.)\w+)*(\(\))?|\b(steps|rows_at_once|chunk_rows|copies|lanes|threads|part|k|smaller)\b)*'
 COMPARE = re.compile(r' (<=|>=|<|>) (?![<>])')
-STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|ds_tile|turn_come|load_q|load_dout|load<\w+>)'
+STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|q_full|dout_full|ds_tile|turn_come|load_q|load_dout|wait_q|wait_dout|load<\w+>)'
 
 Mutant = collections.namedtuple('Mutant', 'id kind file line text change')
 Insertion = collections.namedtuple('Insertion', 'start end before after')  # around text[start:end]
@@ -155,6 +155,8 @@ class Finder:
                 first = self.add('index', m.start(), 'one group more left pending')
                 self.put(m.start(), m.start(), f'mutants::on({first}) ? void(ptx::cp_async_wait<({m.group(2)[1:-1]}) + 1>()) : ')
         for m in re.finditer(f'(?:{TURN_CALLS})\\(', self.text):
+            if '//' in self.text[self.text.rfind('\n', 0, m.start()) + 1:m.start()]:
+                continue
             first = self.add('sync', m.start(), f'no {m.group(0)[:-1]}')
             self.put(m.start(), closing(self.text, m.end()), f'(mutants::on({first}) ? void() : void(', '))')
 
@@ -195,10 +197,12 @@ class Finder:
             self.put(m.start(), m.start(), f'mutants::on({self.add("index", m.start(), "1 + " + m.group(0))}) + ')
         for m in re.finditer(STAGE_CALLS + r'\(', self.text):
             start, end = last_argument(self.text, m.end())
-            if re.fullmatch(r'stage( \^ 1)?|number( \+ 1)?|number & 1|0', self.text[start:end]):
+            if re.fullmatch(r'stage( \^ 1)?|number( \+ 1)?|number & 1|n|0', self.text[start:end]):
                 first = self.add('index', m.start(), f'{m.group(0)}... ^ 1)')
                 self.put(start, end, '(', f') ^ mutants::on({first})')
-            
+
+        for m in re.finditer(r'u32\(n\) / \w+ & 1', self.text):
+            self.put(m.end(), m.end(), f' ^ mutants::on({self.add("index", m.start(), "phase ^ 1")})')
         for m in re.finditer(r'Rows::next\(number\)', self.text):
             first = self.add('index', m.start(), 'stage stays', 'phase stays')
             self.put(m.end(), m.end(), f' ^ (mutants::on({first}) | 2 * mutants::on({first + 1}))')
