@@ -1,5 +1,6 @@
 // Before the main kernel: base-2 LSE and dLSE - delta of every padded row, and a cleared dQ accumulator, or the counters of ordered adds. A block takes 64 rows of one head.
 #pragma once
+#include "attention/lse.h"
 #include "config/backward_grid.h"
 #include "ptx/global.h"
 #include "ptx/math.h"
@@ -41,7 +42,7 @@ inline void store_row_stats(const BackwardParams& params, i64 head, i32 row, flo
     const i64 at = head * params.shape.seqlen_q + row;
     const float lse = ptx::load_global_float(params.lse + at);
     if (lse != -ptx::infinity()) {
-      lse2 = lse * 1.4426950408889634f;
+      lse2 = base2_lse(lse);
       row_delta = (params.dlse != nullptr ? ptx::load_global_float(params.dlse + at) : 0.0f) - delta;
     }
   }

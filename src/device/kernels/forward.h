@@ -1,6 +1,7 @@
 // Fused attention, forward: one block computes a tile of query rows of one (batch, head). Each warp owns 16 or 32 rows, keeps their queries,
 // output and softmax state in registers, and multiplies them with every key tile that comes through the ring.
 #pragma once
+#include "attention/lse.h"
 #include "attention/mask.h"
 #include "attention/output.h"
 #include "attention/schedule.h"
@@ -286,7 +287,7 @@ class Forward {
           for (i32 i = 0; i < 2; ++i) out.x[m][n][2 * half + i] *= factor;
         if (lse != nullptr && lane % 4 == 0 && m * 16 + half * 8 < live)
           ptx::store_global_float(lse + m * 16 + half * 8,
-                                  total == 0 ? -ptx::infinity() : (ptx::log2(total) - rows.minus_reference[m][half]) * 0.693147180559945f);
+                                  total == 0 ? -ptx::infinity() : natural_lse(-rows.minus_reference[m][half], ptx::log2(total)));
       }
     const OutputRows to{static_cast<char*>(p.out.data) + (batch * p.out.batch + head * p.out.head) * (p.out_fp32 ? 4 : 2), p.out.row,
                         p.shape.seqlen_q, p.out_fp32};
