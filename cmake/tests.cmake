@@ -26,6 +26,9 @@ include(${CMAKE_SOURCE_DIR}/tests/gpu/fake/fake.cmake OPTIONAL)
 
 if(NOT CMAKE_CROSSCOMPILING)  # the emulator switches fibers, and qemu would only slow it down
   add_subdirectory(tests/emulator)
+  if(NOT SPEEDLIGHT_SANITIZE)
+    add_subdirectory(tests/emulator/mutants)
+  endif()
   add_subdirectory(tests/conformance)
   file(GLOB emulated_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/tests/kernels/*_emulated_test.cc)
   if(emulated_sources AND TARGET emulator)
