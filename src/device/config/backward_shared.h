@@ -33,12 +33,13 @@ constexpr BackwardShared backward_shared(const BackwardConfig& c) {
   s.p = s.dout + t.do_stages * t.rows * dim * 2;
   s.ds = s.p + (split ? pair : 0);
   s.row_stats = s.ds + (split ? 2 : 1) * pair;
-  s.q_full = s.row_stats + t.q_stages * 2 * t.rows * 4;
+  const i32 row_stats_end = s.row_stats + t.q_stages * 2 * t.rows * 4, epilogue_end = 2 * t.keys * dim * 2;
+  s.q_full = t.bulk_loads ? larger(row_stats_end, epilogue_end) : row_stats_end;  // an mbarrier's memory is never used otherwise
   s.dout_full = s.q_full + (t.bulk_loads ? t.q_stages * 8 : 0);
   s.turn_come = s.dout_full + (t.bulk_loads && t.do_stages != t.q_stages ? t.do_stages * 8 : 0);
   s.dv = 0;
   s.dk = t.keys * dim * 2;
-  s.bytes = larger(s.turn_come + (split && c.ordered() ? 8 : 0), 2 * t.keys * dim * 2);
+  s.bytes = larger(s.turn_come + (split && c.ordered() ? 8 : 0), epilogue_end);
   return s;
 }
 

@@ -38,7 +38,7 @@ void vary_specs(Candidates<C>& list, bool whole, bool backward) {
   std::vector<Spec> specs;
   for (const u16 dim : {u16(64), u16(128)})
     for (const MaskKind mask : {MaskKind::none, MaskKind::band})
-      for (const Determinism how : {Determinism::none}) {
+      for (const Determinism how : {Determinism::none, Determinism::run_to_run}) {
         if (how != Determinism::none && !backward) continue;
         specs.push_back({.dtype = DType::bf16, .head_dim = dim, .value_dim = dim, .mask = mask, .determinism = how});
         if (whole) specs.push_back(specs.back()), specs.back().dtype = DType::fp16;
