@@ -45,7 +45,8 @@ Part info_part() {
       {"cache", {{"folder", store.cache_folder}, {"usable", store.cache_usable}}},
       {"bundle", {{"producer", store.bundle_producer}, {"bytes", store.bundle_bytes}, {"source_digest", store.source_digest}}}};
   std::string text = fmt::format(
-      "Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120 and for PTX, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache    {}{}\n",
+      "Speedlight {}\ndriver   {}\n         floor: 570 (CUDA 12.8) for sm_120 and for PTX, 525 (CUDA 12.0) for others\nNVRTC    {}\ncache  "
+      "  {}{}\n",
       SPEEDLIGHT_VERSION, driver.message, store.nvrtc, store.cache_folder, store.cache_usable ? "" : " (not usable)");
   text += fmt::format("bundle   {} bytes by {}\n", store.bundle_bytes, store.bundle_producer);
   for (auto [shipped, count] : store.shipped) {
