@@ -32,6 +32,7 @@ EQUIVALENT = [
     ('kernels/backward_context.h', r'bound\[m\]\[half\]', r'< 1|< infinity', BEYOND),
     ('kernels/backward_context.h', r'return key >= ', r'>= 1|>= infinity', MASKED),
     ('kernels/backward_single.h', r'if constexpr \(!two_q\) Rows::load_q|^Rows::load_dout', r'\^ 1', 'with one stage its number is not used'),
+    ('kernels/backward_loads.h', r'dout_full\(at, n\)', r'dout_(full|tile)\(\.\.\. \^ 1', 'where dO has fewer stages than Q it has one, whose number is not used'),
     ('kernels/backward_split.h', r'wait_dout', r'\^ 1', 'with as many stages of dO as of Q, copies of dO count on the mbarrier of Q: nothing is waited for'),
     ('kernels/backward_turns.h', r'ptx::load_acquire_32', 'no load', 'then only the first turn has come when it looks: others wait for theirs, and acquire'),
     ('kernels/backward_turns.h', r'come_ =', 'never come', 'then it waits, which acquires as well'),
