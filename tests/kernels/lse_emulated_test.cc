@@ -1,4 +1,4 @@
-// The two bases of the log-sum-exp: within 0.6 of a unit in the last place, where a plain product with a rounded constant is off by up to 1.5.
+// The two bases of the log-sum-exp: within 0.6 of a unit in the last place, where sum and product, each rounded, are off by more than one.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -23,8 +23,8 @@ TEST(Lse, RoundsOnce) {
     const float reference = references(random), sum = sums(random);
     if (std::abs(reference) < 100) continue;  // the sum's own rounding counts there
     const float lse = natural_lse(reference, sum);
-    natural = std::max(natural, units(lse, (double(reference) + double(sum)) * std::log(2.0)));
-    base2 = std::max(base2, units(base2_lse(lse), double(lse) / std::log(2.0)));
+    natural = std::max(natural, units(lse, (double(reference) + double(sum)) / double(log2_of_e)));
+    base2 = std::max(base2, units(base2_lse(lse), double(lse) * double(log2_of_e)));
   }
   EXPECT_LE(natural, 0.6);
   EXPECT_LE(base2, 0.6);
