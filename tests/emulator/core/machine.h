@@ -51,7 +51,7 @@ struct Thread : Identity {
   const void* site = nullptr;  // the code address of its last machine operation
   Waited waited;
   Clock clock;
-  Others loaded, released;                    // by flags loaded since the last fence; as of the last fence, for flags to hand on
+  Others released;                            // as of the last fence, for flags to hand on
   std::vector<Traced> traced;                 // since the warp last met
   std::vector<AsyncCopy> open;                // cp.async not committed yet
   std::deque<std::vector<AsyncCopy>> groups;  // committed, oldest first
