@@ -163,6 +163,8 @@ template <class V, Is<CeilingConfig> T>
 void fields(V& v, T& c) {
   v.word("dtype", c.dtype);
 }
+template <class V, Is<DigestConfig> T>
+void fields(V&, T&) {}
 
 // What belongs to a kernel as a whole.
 template <class C>
@@ -194,6 +196,10 @@ struct KernelText<ReferenceConfig> {
 template <>
 struct KernelText<CeilingConfig> {
   static constexpr std::string_view tag = "ceiling", type = "CeilingConfig", entry = "ceiling", params = "CeilingParams";
+};
+template <>
+struct KernelText<DigestConfig> {
+  static constexpr std::string_view tag = "digest", type = "DigestConfig", entry = "digest", params = "DigestParams";
 };
 
 }  // namespace speedlight::plan

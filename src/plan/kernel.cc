@@ -159,7 +159,7 @@ template <std::size_t I = 0>
 KernelConfig parse_alternative(std::string_view text, std::string_view tag) {
   if constexpr (I == std::variant_size_v<KernelConfig>) {
     throw Error(Status::invalid_argument, "config text '" + std::string(text) + "': it begins with '" + std::string(tag) +
-                                              "': must be one of fwd, bwd_pre, bwd, bwd_post, pack, ref, ceiling");
+                                              "': must be one of fwd, bwd_pre, bwd, bwd_post, pack, ref, ceiling, digest");
   } else {
     using Config = std::variant_alternative_t<I, KernelConfig>;
     if (tag != KernelText<Config>::tag) return parse_alternative<I + 1>(text, tag);
@@ -188,6 +188,7 @@ i64 shared_of(const Config&) {
 bool is_valid(const ForwardConfig& c) { return c.valid(); }
 bool is_valid(const BackwardConfig& c) { return c.valid(); }
 bool is_valid(const CeilingConfig& c) { return c.dtype != DType::fp32; }
+bool is_valid(const DigestConfig&) { return true; }
 bool is_valid(const PackConfig& c) { return c.element_bytes == 2 || c.element_bytes == 4; }
 bool is_valid_element(const Spec& s) {
   return (s.head_dim == 64 || s.head_dim == 128) && s.value_dim == s.head_dim && s.dtype != DType::fp32;

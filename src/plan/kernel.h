@@ -5,12 +5,13 @@
 #include <variant>
 #include "config/backward_config.h"
 #include "config/ceiling_config.h"
+#include "config/digest_config.h"
 #include "config/forward_config.h"
 
 namespace speedlight {
 
-using KernelConfig =
-    std::variant<ForwardConfig, PreprocessConfig, BackwardConfig, PostprocessConfig, PackConfig, ReferenceConfig, CeilingConfig>;
+using KernelConfig = std::variant<ForwardConfig, PreprocessConfig, BackwardConfig, PostprocessConfig, PackConfig, ReferenceConfig,
+                                  CeilingConfig, DigestConfig>;
 
 // The canonical text, e.g. "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.redo.b1": cache key, log line, bundle recipe, benchmark row, test name.
 std::string to_text(const KernelConfig& config);

@@ -52,6 +52,7 @@ std::vector<KernelConfig> shipped_configs(int target) {
       for (const bool backward : {false, true}) add(list, ReferenceConfig{elements, backward});
     }
   for (const u8 element_bytes : {u8(2), u8(4)}) add(list, PackConfig{element_bytes});
+  add(list, CeilingConfig{}), add(list, DigestConfig{});
   return list;
 }
 

@@ -18,6 +18,10 @@ std::string_view trim(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
+bool only_tools_launch(const KernelConfig& c) {
+  return std::holds_alternative<ReferenceConfig>(c) || std::holds_alternative<CeilingConfig>(c) || std::holds_alternative<DigestConfig>(c);
+}
+
 using Get = Code (*)(const Recipe&);
 
 void get_parallel(std::span<const Recipe> recipes, unsigned threads, Get get, const std::function<void(CompileResult&&)>& done) {
@@ -94,7 +98,7 @@ std::vector<Recipe> parse_recipes(std::string_view text) {
 
 std::vector<KernelConfig> bundled_configs(int target) {
   std::vector<KernelConfig> configs = shipped_configs(std::abs(target));
-  if (is_ptx(target)) std::erase_if(configs, [](const KernelConfig& config) { return std::holds_alternative<ReferenceConfig>(config); });
+  if (is_ptx(target)) std::erase_if(configs, only_tools_launch);
   return configs;
 }
 

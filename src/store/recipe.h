@@ -29,8 +29,8 @@ int parse_target(std::string_view text);     // the inverse of target_name; thro
 // A recipe a line; empty lines and what follows a '#' are skipped. Errors name the line.
 std::vector<Recipe> parse_recipes(std::string_view text);
 
-// What the bundle holds for a target: what ships for it; as PTX, what ships for that architecture but the reference kernels, which only
-// tools launch.
+// What the bundle holds for a target: what ships for it; as PTX, what ships for that architecture but the kernels that only tools
+// launch.
 std::vector<KernelConfig> bundled_configs(int target);
 
 // compile() for all of them on `threads` threads (0: as many as the machine has). `done` is called once for each, in the order in which they

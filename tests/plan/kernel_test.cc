@@ -84,6 +84,8 @@ TEST(ConfigText, IsWhatCachesAlreadyHold) {
   EXPECT_EQ(to_text(PostprocessConfig{{.head_dim = 64, .value_dim = 64}, {64, 64, 2, 2}}), "bwd_post.bf16.d64.m64n64.dq2x2");
   EXPECT_EQ(to_text(PackConfig{4}), "pack.e4");
   EXPECT_EQ(to_text(ReferenceConfig{{.head_dim = 64, .value_dim = 64}, true}), "ref.bf16.d64.backward");
+  EXPECT_EQ(to_text(CeilingConfig{}), "ceiling.bf16");
+  EXPECT_EQ(to_text(DigestConfig{}), "digest");
   EXPECT_EQ(to_text(ForwardConfig{{.head_dim = 128, .value_dim = 64, .determinism = Determinism::run_to_run, .dropout = true}, {}}),
             "fwd.bf16.d128v64.none.run_to_run.dropout.m128n32w4.s16x3.bulk.keep.b1");
 }
