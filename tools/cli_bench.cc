@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <fstream>
+#include <map>
+#include <optional>
 #include "cli.h"
 #include "parts.h"
 #include "problem/error.h"
+#include "repeats.h"
 #include "samples.h"
 #include "store/tuned_file.h"
 #include "tuner.h"
@@ -12,10 +15,28 @@
 namespace speedlight::cli {
 namespace {
 
+const std::map<std::string, Determinism>& determinism_names() {
+  static const std::map<std::string, Determinism> names{
+      {"none", Determinism::none}, {"run_to_run", Determinism::run_to_run}, {"batch_invariant", Determinism::batch_invariant}};
+  return names;
+}
+std::string determinism_name(Determinism d) {
+  return std::ranges::find(determinism_names(), d, &std::pair<const std::string, Determinism>::second)->first;
+}
+
+bool changes_batch(const BenchOptions& o) { return o.repeats > 0 && o.determinism == Determinism::batch_invariant; }
+
 class Bench {
  public:
   Bench(Machine& machine, const Target& target, std::span<const Cell> cells, const BenchOptions& options)
-      : machine_(machine), target_(target), cells_(cells), options_(options), data_(machine, cells), ceiling_(ceiling_tflops(machine)) {}
+      : machine_(machine),
+        target_(target),
+        cells_(cells),
+        options_(options),
+        data_(machine, cells, changes_batch(options) ? 2 : 1),
+        ceiling_(ceiling_tflops(machine)) {
+    if (options.repeats > 0) repeater_.emplace(machine);
+  }
 
   Part run() {
     say(fmt::format("{} card {}: mma.sync ceiling of this run {:.0f} TFLOP/s", machine_.name(), machine_.card().name, ceiling_));
@@ -24,7 +45,9 @@ class Bench {
                       tuned_path()));
     for (const Cell& cell : cells_)
       for (const std::string& pass : options_.passes) measure(cell, pass == "backward" ? Pass::backward : Pass::forward);
-    const std::string text = fmt::format("{} figures, {} with wrong answers", rows_.size(), wrong_);
+    std::string text = fmt::format("{} figures, {} with wrong answers", rows_.size(), wrong_);
+    if (repeater_) text += fmt::format("; {} repeats under load: {} of {} not the same bits", options_.repeats, unequal_, rows_.size());
+    if (changes_batch(options_)) text += fmt::format("; a sequence in other batches: {} of {} not the same bits", moved_, compared_);
     return {{{"machine", machine_.name()},
              {"card", machine_.card().name},
              {"commit", build_commit()},
@@ -32,9 +55,10 @@ class Bench {
              {"tokens", matrix_tokens},
              {"width", matrix_width},
              {"tuned_rows", tuned_table() ? tuned_table()->rows.size() : 0},
+             {"determinism", determinism_name(options_.determinism)},
              {"rows", rows_}},
             text,
-            wrong_ == 0};
+            wrong_ == 0 && unequal_ == 0 && moved_ == 0};
   }
 
  private:
@@ -87,10 +111,31 @@ class Bench {
                   {"share_of_ceiling", tflops / ceiling_},
                   {"worst_relative_error", error},
                   {"correct", right}});
-      rows_.push_back(row);
       say(fmt::format("{} {:<8} {:8.3f} ms {:6.0f} TFLOP/s  {:4.1f} % of ceiling  spread {:.1f} %  error {:.1e}{}  {}", cell_text(problem),
                       pass_name(pass), t.median_ms, tflops, 100 * tflops / ceiling_, 100 * t.spread, error, right ? "" : " WRONG", config));
+      if (repeater_) repeat(problem, pass, pointers, enqueue, row);
+      if (repeater_ && changes_batch(options_) && options_.configs.empty()) change_batch(problem, pass, row);
+      rows_.push_back(row);
     }
+  }
+
+  void repeat(const Problem& problem, Pass pass, const Pointers& pointers, const std::function<void()>& enqueue, Json& row) {
+    const Repeats r = repeater_->repeat(problem, pass, pointers, enqueue, options_.repeats);
+    unequal_ += r.different > 0;
+    row["repeats"] = {{"repeats", r.count}, {"different", r.different}, {"alone_ms", r.alone_ms}, {"loaded_ms", r.loaded_ms}};
+    say(fmt::format("  repeats: {}, different: {} (alone {:.3f} ms, under load {:.3f} ms)", r.count, r.different, r.alone_ms, r.loaded_ms));
+  }
+
+  void change_batch(const Problem& problem, Pass pass, Json& row) {
+    i64 bytes = 0;
+    for (Problem part = problem; const i64 batch : {problem.batch, i64(1), i64(2)})
+      for (const Pass needed : {Pass::forward, pass}) part.batch = batch, bytes = std::max(bytes, machine_.workspace_bytes(part, needed));
+    const BatchChange change =
+        repeater_->change_batch(problem, pass, data_, machine_.memory(bytes), bytes,
+                                [&](const Problem& p, Pass which, const Pointers& at) { machine_.run(p, which, at); });
+    compared_ += change.compared, moved_ += int(change.faults.size());
+    row["other_batches"] = {{"compared", change.compared}, {"different", change.faults}};
+    say(fmt::format("  in other batches: {}, different: {} {}", change.compared, change.faults.size(), fmt::join(change.faults, ", ")));
   }
 
   Machine& machine_;
@@ -99,8 +144,9 @@ class Bench {
   const BenchOptions& options_;
   Data data_;
   double ceiling_;
+  std::optional<Repeater> repeater_;
   Json rows_ = Json::array();
-  int wrong_ = 0;
+  int wrong_ = 0, unequal_ = 0, compared_ = 0, moved_ = 0;
 };
 
 struct CommandOptions {
@@ -120,7 +166,17 @@ std::vector<KernelConfig> read_configs(const std::string& path) {
   return configs;
 }
 
+// Before a GPU is looked for.
+void check(const BenchOptions& options) {
+  if (options.repeats > 0 && options.determinism == Determinism::none && std::ranges::count(options.passes, "backward") > 0)
+    throw Error(Status::invalid_argument,
+                fmt::format("--repeats {}: backward adds in any order with --determinism none: must be run_to_run "
+                            "or batch_invariant, or --passes forward",
+                            options.repeats));
+}
+
 int bench(const Target& target, CommandOptions options) {
+  check(options.bench);
   std::vector<Cell> cells;
   const auto add = [&](bool wanted, const std::vector<Cell>& more) {
     if (wanted) cells.insert(cells.end(), more.begin(), more.end());
@@ -160,8 +216,9 @@ Run add_bench(CLI::App& app) {
   command->add_flag("--host", options->host, "host time a call, beside an empty kernel's launch");
   command->add_option("--configs", options->configs, "a file of config texts: time each that fits a cell instead of the planned one");
   command->add_option("--determinism", options->bench.determinism, "none, run_to_run or batch_invariant gradients")
-      ->transform(CLI::CheckedTransformer(std::map<std::string, Determinism>{
-          {"none", Determinism::none}, {"run_to_run", Determinism::run_to_run}, {"batch_invariant", Determinism::batch_invariant}}));
+      ->transform(CLI::CheckedTransformer(determinism_names()));
+  command->add_option("--repeats", options->bench.repeats, "run each so often under load too: the same bits, or the command fails")
+      ->check(CLI::Range(1, 100000));
   command->add_option("--passes", options->bench.passes)->delimiter(',')->check(CLI::IsMember({"forward", "backward"}));
   command->add_option("--head-dims", options->cells.head_dims, "of the matrix")->delimiter(',');
   command->add_option("--seqlens", options->cells.seqlens, "of the matrix")->delimiter(',');

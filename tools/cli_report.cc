@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include "cli.h"
 #include "parts.h"
 #include "problem/error.h"
-#include "problem_options.h"
 
 namespace speedlight::cli {
 namespace {
@@ -20,33 +18,14 @@ struct ReportOptions {
   bool quick = false;
 };
 
-// The forward adds nothing up in an order that the machine chooses: the same call gives the same bits.
-Part repeat_part(Machine& machine) {
-  constexpr int repeats = 20;
-  Part part{{{"repeats", repeats}, {"rows", Json::array()}}, "", true};
-  int same_cells = 0, cells = 0;
-  for (const i64 dim : {64, 128})
-    for (const bool causal : {false, true}) {
-      const Cell cell{"repeat", dense_problem(DType::bf16, 2, 2048 / dim, 2048 / dim, 2048, 2048, dim, causal)};
-      Data data(machine, {&cell, 1});
-      const i64 bytes = machine.workspace_bytes(cell.problem, Pass::forward);
-      const Pointers p = data.pointers(machine.memory(bytes), bytes);
-      std::vector<u8> first, now(size_t(cell.problem.batch * 2048 * 2048 * 2 + cell.problem.batch * (2048 / dim) * 2048 * 4));
-      const size_t out_bytes = size_t(cell.problem.batch * 2048 * 2048 * 2);
-      int different = 0;
-      for (int i = 0; i < repeats; ++i) {
-        data.poison();
-        machine.run(cell.problem, Pass::forward, p);
-        machine.read(now.data(), p.out, i64(out_bytes));
-        machine.read(now.data() + out_bytes, p.lse, i64(now.size() - out_bytes));
-        if (i == 0) first = now;
-        different += first != now;
-      }
-      ++cells, same_cells += different == 0;
-      part.json["rows"].push_back({{"head_dim", dim}, {"causal", causal}, {"different", different}});
-    }
-  part.pass = same_cells == cells;
-  part.text = fmt::format("forward, {} repeats: bitwise equal in {} of {} problems", repeats, same_cells, cells);
+// Forward and deterministic backward: the same bits each time, and whatever else is in the batch. batch_invariant has the matrix's cells run
+// what run_to_run has them run.
+Part repeat_part(Machine& machine, const Target& target, const MatrixOptions& matrix) {
+  Part part = bench_part(machine, target, matrix_cells(matrix), {.blocks = 1, .determinism = Determinism::batch_invariant, .repeats = 20});
+  part.text = "forward and deterministic backward, " + part.text;
+  for (const Json& row : part.json["rows"])
+    if (row["repeats"]["different"] != 0 || !row["other_batches"]["different"].empty() || !row["correct"].get<bool>())
+      part.text += "\n  " + row.dump();
   return part;
 }
 
@@ -118,7 +97,7 @@ int report(const Target& asked, const ReportOptions& o) {
     for (const Json& failure : part.json["failures"]) part.text += "\n  " + failure["again"].get<std::string>();
     return part;
   });
-  add(json, text, pass, "repeats", [&] { return repeat_part(machine); });
+  add(json, text, pass, "repeats", [&] { return repeat_part(machine, target, matrix); });
   add(json, text, pass, "ceilings", [&] { return ceilings_part(machine); });
   add(json, text, pass, "matrix", [&] {
     Part part = bench_part(machine, target, matrix_cells(matrix), {.blocks = 3});

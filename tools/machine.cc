@@ -1,6 +1,7 @@
 #include "machine.h"
 #include <fmt/format.h>
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 #include <thread>
@@ -41,14 +42,20 @@ struct Machine::Events {
   explicit Events(int ordinal) : driver(gpu::driver()), guard(driver, ordinal) {
     driver.check(driver.cuEventCreate(&start, CU_EVENT_DEFAULT), "cuEventCreate");
     driver.check(driver.cuEventCreate(&stop, CU_EVENT_DEFAULT), "cuEventCreate");
+    // Its blocks go before those of the main queue, which is the legacy stream: blocks that are waiting there would hold it up otherwise.
+    constexpr int highest = -5;  // the driver lowers it to what the device has
+    driver.check(driver.cuStreamCreateWithPriority(&beside, CU_STREAM_NON_BLOCKING, highest), "cuStreamCreateWithPriority");
   }
   ~Events() {
     driver.cuEventDestroy(start);
     driver.cuEventDestroy(stop);
+    driver.cuStreamDestroy(beside);
   }
   const gpu::Driver& driver;
   gpu::ContextGuard guard;  // the device's context is current as long as the machine lives
   CUevent start, stop;
+  CUstream beside;
+  CUstream stream(Queue queue) const { return queue == Queue::main ? nullptr : beside; }
 };
 
 Machine::Machine(const Target& target) : cuda_(use_cuda(target)), ordinal_(target.ordinal) {
@@ -107,8 +114,10 @@ void Machine::fill(void* to, u8 byte, i64 bytes) {
   events_->driver.check(events_->driver.cuMemsetD8Async(address(to), byte, size_t(bytes), nullptr), "cuMemsetD8Async");
 }
 
-void Machine::copy(void* to, const void* from, i64 bytes) {
-  events_->driver.check(events_->driver.cuMemcpyDtoDAsync(address(to), address(from), size_t(bytes), nullptr), "cuMemcpyDtoDAsync");
+void Machine::copy(void* to, const void* from, i64 bytes, Queue queue) {
+  if (!cuda_) return void(std::memcpy(to, from, size_t(bytes)));
+  events_->driver.check(events_->driver.cuMemcpyDtoDAsync(address(to), address(from), size_t(bytes), events_->stream(queue)),
+                        "cuMemcpyDtoDAsync");
 }
 
 Plan Machine::plan(const Problem& problem, Pass pass) const {
@@ -125,8 +134,8 @@ i64 Machine::l2_bytes() const {
   return bytes;
 }
 
-void Machine::synchronize() {
-  if (cuda_) events_->driver.check(events_->driver.cuStreamSynchronize(nullptr), "cuStreamSynchronize");
+void Machine::synchronize(Queue queue) {
+  if (cuda_) events_->driver.check(events_->driver.cuStreamSynchronize(events_->stream(queue)), "cuStreamSynchronize");
 }
 
 i64 Machine::workspace_bytes(const Problem& problem, Pass pass) const {
@@ -141,6 +150,11 @@ void Machine::run(const Problem& problem, Pass pass, const Pointers& pointers) {
 }
 
 double Machine::time(const std::function<void()>& enqueue, int count) {
+  if (!cuda_) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < count; ++i) enqueue();
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count() / count;
+  }
   const gpu::Driver& driver = events_->driver;
   driver.check(driver.cuEventRecord(events_->start, nullptr), "cuEventRecord");
   for (int i = 0; i < count; ++i) enqueue();
@@ -151,12 +165,12 @@ double Machine::time(const std::function<void()>& enqueue, int count) {
   return double(ms) / count;
 }
 
-std::function<void()> Machine::launcher(const KernelConfig& config, u32 grid, const void* params) {
+std::function<void()> Machine::launcher(const KernelConfig& config, u32 grid, const void* params, Queue queue) {
   const CUfunction function = load(config, gpu::device_facts(ordinal_).target);
   const unsigned block = unsigned(threads(config)), shared = unsigned(shared_bytes(config));
-  return [=, &driver = events_->driver] {
+  return [=, stream = events_->stream(queue), &driver = events_->driver] {
     void* arguments[] = {const_cast<void*>(params)};
-    driver.check(driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, nullptr, arguments, nullptr), "cuLaunchKernel");
+    driver.check(driver.cuLaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, arguments, nullptr), "cuLaunchKernel");
   };
 }
 

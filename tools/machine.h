@@ -9,6 +9,9 @@
 
 namespace speedlight::cli {
 
+// Two streams of a GPU: what is looked at, and other work beside it, which gets free SMs first. The CPU does all at once.
+enum class Queue { main, beside };
+
 class Machine {
  public:
   explicit Machine(const Target& target);
@@ -22,7 +25,7 @@ class Machine {
   void write(void* to, const void* from, i64 bytes);
   void read(void* to, const void* from, i64 bytes);
   void fill(void* to, u8 byte, i64 bytes);
-  void copy(void* to, const void* from, i64 bytes);  // GPU only: enqueued
+  void copy(void* to, const void* from, i64 bytes, Queue queue = Queue::main);  // within the machine; GPU: enqueued
 
   // What the library would plan, with the user's tuned rows. GPU only.
   Plan plan(const Problem& problem, Pass pass) const;
@@ -31,11 +34,11 @@ class Machine {
   i64 workspace_bytes(const Problem& problem, Pass pass) const;
   void run(const Problem& problem, Pass pass, const Pointers& pointers);
 
-  // GPU only: `enqueue` is called `count` times between two events; milliseconds a call.
+  // `enqueue` is called `count` times (GPU: between two events of the main queue); milliseconds a call.
   double time(const std::function<void()>& enqueue, int count);
-  void synchronize();
-  // GPU only: a launch of a kernel that no plan holds (reference, ceiling), resolved; `params` is read at each call.
-  std::function<void()> launcher(const KernelConfig& config, u32 grid, const void* params);
+  void synchronize(Queue queue = Queue::main);
+  // GPU only: a launch of a kernel that no plan holds (reference, ceiling, digest), resolved; `params` is read at each call.
+  std::function<void()> launcher(const KernelConfig& config, u32 grid, const void* params, Queue queue = Queue::main);
 
   // Float64 values, on the GPU where there is one. `host` points into host memory, `device` into this machine's.
   reference::Values reference(const Problem& problem, const Pointers& host, const Pointers& device, bool backward,

@@ -27,6 +27,7 @@ struct BenchOptions {
   std::vector<std::string> passes{"forward", "backward"};
   std::vector<KernelConfig> configs;  // timed in place of the planned ones, where they fit a cell
   Determinism determinism = Determinism::none;
+  int repeats = 0;  // runs under load that must give the same bits; with batch_invariant, also in other batches
 };
 // A line a cell is printed as it is measured, unless the target wants JSON; `text` only sums up.
 Part bench_part(Machine& machine, const Target& target, std::span<const Cell> cells, const BenchOptions& options);
