@@ -18,34 +18,35 @@ template <class Config>
 class List {
  public:
   using Tuning = decltype(Config::tuning);
-  List(const Spec& spec, const DeviceFacts& card, size_t most) : spec_(spec), card_(card), most_(most) {}
+  List(const Spec& spec, const DeviceFacts& card) : spec_(spec), card_(card) {}
   void add(const Tuning& tuning) {
+    if (std::ranges::find(seen_, tuning) != seen_.end()) return;
+    seen_.push_back(tuning);
     const Config config{spec_, tuning};
-    if (found.size() < most_ && config.valid() && fits(config, tuning.blocks, card_) && std::ranges::find(found, tuning) == found.end())
-      found.push_back(tuning);
+    if (config.valid() && fits(config, tuning.blocks, card_)) valid_.push_back(tuning);
   }
   template <class Rows>
   void add_tables(Rows rows, Tuning (*suit)(Tuning, bool)) {
     const bool masked = spec_.mask == MaskKind::band, modern = card_.target >= 90;
-    for (const Tuning& tuning : rows(card_.target, spec_.head_dim, masked)) add(tuning), own.push_back(tuning);
+    for (const Tuning& tuning : rows(card_.target, spec_.head_dim, masked)) add(tuning), own_.push_back(tuning);
     for (const int target : targets)
       for (const Tuning& tuning : rows(target, spec_.head_dim, masked)) add(suit(tuning, modern));
   }
   // Every change of every row that is mutated, change by change.
   void add_neighbours(std::initializer_list<void (*)(Tuning&)> changes) {
     for (const auto change : changes)
-      for (size_t i = 0; i < std::min(mutated, own.size()); ++i) {
-        Tuning tuning = own[i];
+      for (size_t i = 0; i < std::min(mutated, own_.size()); ++i) {
+        Tuning tuning = own_[i];
         change(tuning);
         add(tuning);
       }
   }
-  std::vector<Tuning> found, own;
+  Candidates<Tuning> candidates() const { return {valid_, int(seen_.size())}; }
 
  private:
   const Spec& spec_;
   const DeviceFacts& card_;
-  size_t most_;
+  std::vector<Tuning> seen_, valid_, own_;
 };
 
 template <class T>
@@ -59,8 +60,8 @@ void half(T& x) {
 
 }  // namespace
 
-std::vector<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card, size_t most) {
-  List<ForwardConfig> list(spec, card, most);
+Candidates<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card) {
+  List<ForwardConfig> list(spec, card);
   using T = ForwardTuning;
   list.add_tables(forward_tunings, [](T t, bool modern) {
     t.copy = modern ? Copy::bulk : Copy::cp_async;
@@ -83,11 +84,11 @@ std::vector<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFact
       [](T& t) { t.overlap = !t.overlap, t.softmax = t.softmax == Softmax::keep ? Softmax::recompute : Softmax::keep; },
       [](T& t) { t.copy = Copy::cp_async; },
   });
-  return list.found;
+  return list.candidates();
 }
 
-std::vector<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card, size_t most) {
-  List<BackwardConfig> list(spec, card, most);
+Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card) {
+  List<BackwardConfig> list(spec, card);
   using T = BackwardTuning;
   list.add_tables(backward_tunings, [](T t, bool modern) {
     t.add = modern ? VectorAdd::v4 : VectorAdd::scalar;
@@ -113,7 +114,7 @@ std::vector<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFa
       [](T& t) { half(t.keys), half(t.warps), half(t.dq_warps_n), t.blocks = 2; },
       [](T& t) { t.store = MatrixStore::plain; },
   });
-  return list.found;
+  return list.candidates();
 }
 
 }  // namespace speedlight::cli

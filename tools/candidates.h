@@ -5,10 +5,15 @@
 
 namespace speedlight::cli {
 
-inline constexpr size_t most_candidates = 24;
+inline constexpr size_t most_candidates = 32;  // that are timed
 
-// Valid, made of instructions that the card's target has, and within its shared memory; none twice. Rows of the card's own table come first.
-std::vector<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card, size_t most = most_candidates);
-std::vector<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card, size_t most = most_candidates);
+template <class Tuning>
+struct Candidates {
+  // Made of instructions that the card's target has, and within its shared memory; none twice. Rows of the card's own table come first.
+  std::vector<Tuning> valid;
+  int considered = 0;  // different tunings that were looked at
+};
+Candidates<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card);
+Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card);
 
 }  // namespace speedlight::cli

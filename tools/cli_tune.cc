@@ -40,7 +40,15 @@ std::vector<TuneCell> cells_of(const TuneOptions& o, const DeviceFacts& card) {
   return made;
 }
 
-// Compiles all of them into the cache folder.
+// "312 candidates of 24 problems and passes (340 looked at, 320 valid)"
+std::string candidates_text(const std::vector<TuneCell>& cells) {
+  size_t plans = 0;
+  int considered = 0, valid = 0;
+  for (const TuneCell& cell : cells) plans += cell.plans.size(), considered += cell.considered, valid += cell.valid;
+  return fmt::format("{} candidates of {} problems and passes ({} looked at, {} valid)", plans, cells.size(), considered, valid);
+}
+
+// Compiles all of them into the cache folder, or until it is interrupted.
 Json compile_all(const std::vector<Recipe>& recipes, unsigned threads, std::string& text) {
   const auto start = std::chrono::steady_clock::now();
   Progress progress("compile", i64(recipes.size()));
@@ -48,6 +56,7 @@ Json compile_all(const std::vector<Recipe>& recipes, unsigned threads, std::stri
   std::vector<std::string> failures;
   find_parallel(recipes, threads, [&](CompileResult&& result) {
     progress.step(++done);
+    if (stop()) throw Error(Status::invalid_argument, fmt::format("interrupted: {} of {} kernels compiled", done, recipes.size()));
     if (result.error) return failures.push_back(to_text(recipes[result.index]));
     compiled += result.code.origin != "bundle" && result.code.origin != "disk";
     spilling += result.code.spill_bytes > 64;
@@ -73,10 +82,10 @@ int prepare(const Target& target, const TuneOptions& o) {
   std::vector<int> targets{device};
   if (card.target != device) targets.push_back(card.target);  // the twin reads the registers of the card's code
   std::string text;
-  const auto recipes = recipes_of(cells_of(o, card), targets);
-  Json json = compile_all(recipes, o.threads, text);
-  json["card"] = card.name, json["target"] = device;
-  print(target, json, fmt::format("{} (code for sm_{}): {}", card.name, device, text));
+  const std::vector<TuneCell> cells = cells_of(o, card);
+  Json json = compile_all(recipes_of(cells, targets), o.threads, text);
+  json["card"] = card.name, json["target"] = device, json["candidates"] = candidates_text(cells);
+  print(target, json, fmt::format("{} (code for sm_{}): {}: {}", card.name, device, candidates_text(cells), text));
   return json["failures"].empty() ? 0 : 1;
 }
 
@@ -142,8 +151,9 @@ class TuneRun {
     if (machine_.card().target != device) targets.push_back(machine_.card().target);
     std::string text;
     json_ = {{"machine", machine_.name()}, {"card", machine_.card().name}, {"commit", build_commit()}, {"date", date()}, {"file", path_}};
+    json_["candidates"] = candidates_text(cells);
     json_["compile"] = compile_all(recipes_of(cells, targets), o_.threads, text);
-    say(fmt::format("{} card {}: {}", machine_.name(), machine_.card().name, text));
+    say(fmt::format("{} card {}: {}: {}", machine_.name(), machine_.card().name, candidates_text(cells), text));
     std::vector<Cell> problems;
     for (const TuneCell& cell : cells) problems.push_back(cell.cell);
     Data data(machine_, problems, o_.matrix ? 1 : sets_beyond_l2(machine_, problems.front().problem));
@@ -156,10 +166,12 @@ class TuneRun {
     json_["measuring_seconds"] = seconds_since(measuring), json_["seconds"] = seconds_since(start);
     json_["interrupted"] = stop();
     if (!stop()) journal_.finish();
-    const std::string closing =
+    json_["wrong"] = wrong_;
+    std::string closing =
         stop() ? fmt::format("interrupted: {} of {} measured and written; the same command goes on from there", done_, cells.size())
                : fmt::format("{} measured in {:.0f} s; {} rows beat the built-in table and are in {}", done_, seconds_since(measuring),
                              kept_, path_);
+    if (wrong_ > 0) closing += fmt::format("; {} candidates gave WRONG answers and were not timed: please report it", wrong_);
     print(target_, json_, closing);
     return stop() ? 130 : failed_;
   }
@@ -188,10 +200,11 @@ class TuneRun {
     if (stop()) return;
     json_["cells"].push_back(to_json(cell, result));
     ++done_;
-    const auto timed = std::ranges::count_if(result.rows, [](const auto& r) { return r.dropped.empty(); });
+    const std::string counts = counts_text(cell, result);
+    wrong_ += result.count(Drop::wrong);
     if (result.picked < 0) {
       failed_ = 1;
-      return say(fmt::format("{} NO candidate of {} gave the right answer", what, result.rows.size()));
+      return say(fmt::format("{} NO candidate gave the right answer: {}", what, counts));
     }
     const auto& best = result.rows[size_t(result.picked)];
     const auto& planned = result.rows[size_t(result.planned)];
@@ -201,10 +214,12 @@ class TuneRun {
       write_tuned(path_, {}, {row});
     else
       write_tuned(path_, {row}), ++kept_;
-    say(fmt::format("{} {:2} of {:2} timed, best {:8.3f} ms ({:.0f} TFLOP/s, spread {:.1f} %), planned {:8.3f} ms ({:+.1f} %)  {}", what,
-                    timed, result.rows.size(), best.timing.median_ms,
-                    cell_flops(cell.cell.problem, cell.pass) / best.timing.median_ms * 1e-9, 100 * best.timing.spread,
-                    planned.timing.median_ms, 100 * (planned.timing.median_ms / best.timing.median_ms - 1), to_text(best.config)));
+    const std::string than_planned = planned.drop == Drop::none ? fmt::format("planned {:.3f} ms ({:+.1f} %)", planned.timing.median_ms,
+                                                                              100 * (planned.timing.median_ms / row.ms - 1))
+                                                                : "the planned one was dropped: " + planned.dropped;
+    say(fmt::format("{} best {:8.3f} ms ({:.0f} TFLOP/s, spread {:.1f} %), {}  {}\n  {}, {:.1f} s", what, row.ms,
+                    cell_flops(cell.cell.problem, cell.pass) / row.ms * 1e-9, 100 * best.timing.spread, than_planned, to_text(best.config),
+                    counts, result.seconds));
   }
 
   Machine& machine_;
@@ -214,7 +229,7 @@ class TuneRun {
   Journal journal_;
   Tuner tuner_;
   Json json_;
-  int done_ = 0, kept_ = 0, failed_ = 0;
+  int done_ = 0, kept_ = 0, wrong_ = 0, failed_ = 0;
 };
 
 int tune(const Target& target, const TuneOptions& o) {

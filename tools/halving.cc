@@ -15,11 +15,17 @@ bool round_of(std::vector<Contender>& alive, const std::function<double(int)>& t
   return true;
 }
 
-// Moves to `out` the slower half of what is alive, and all that are hopeless, but leaves the finalists.
+// Moves to `out` the slower half of what is alive, and all that are hopeless, but leaves the finalists and the one that is kept.
 void drop_slow(std::vector<Contender>& alive, std::vector<Contender>& out, const HalvingOptions& o) {
   std::stable_sort(alive.begin(), alive.end(), faster);
   size_t keep = std::max((alive.size() + 1) / 2, size_t(o.finalists));
   while (keep > size_t(o.finalists) && keep <= alive.size() && alive[keep - 1].median() > o.hopeless * alive[0].median()) --keep;
+  const auto kept = std::ranges::find(alive, o.keep, &Contender::index);
+  if (kept != alive.end() && size_t(kept - alive.begin()) >= keep) {
+    if (keep > size_t(o.finalists)) --keep;
+    std::rotate(alive.begin() + std::ptrdiff_t(keep), kept, kept + 1);
+    ++keep;
+  }
   for (; alive.size() > keep; alive.pop_back()) out.push_back(std::move(alive.back()));
 }
 
@@ -44,7 +50,11 @@ std::vector<Contender> halve(int count, const std::function<double(int)>& time, 
   std::vector<Contender> alive(size_t(std::max(count, 0))), out;
   for (int i = 0; i < count; ++i) alive[size_t(i)].index = i;
   bool going = round_of(alive, time, stop);
-  while (going && alive.size() > size_t(std::max(options.finalists, 1))) {
+  const auto too_many = [&] {
+    const auto kept = std::ranges::count(alive, options.keep, &Contender::index);
+    return alive.size() > size_t(std::max(options.finalists, 1) + kept);
+  };
+  while (going && too_many()) {
     for (int n = 0; n < options.rounds && going; ++n) going = round_of(alive, time, over);
     if (going) drop_slow(alive, out, options);
   }

@@ -11,6 +11,7 @@ struct HalvingOptions {
   int finalists = 4;           // no stage leaves fewer
   int final_rounds = 9;        // of the finalists
   double hopeless = 1.25;      // a candidate that many times slower than the best goes at once
+  int keep = -1;               // this candidate is timed to the end, as one more finalist where it is slow
 };
 
 struct Contender {

@@ -21,7 +21,9 @@ Plan forced(const Problem& problem, const DeviceFacts& card, const BackwardTunin
 template <class Config>
 void add_plans(TuneCell& made, const Plan& planned, const DeviceFacts& card, const auto& candidates) {
   const auto& config = std::get<Config>(main_config(planned));
-  for (const auto& tuning : candidates(config.spec, card, most_candidates))
+  const auto list = candidates(config.spec, card);
+  made.considered += list.considered, made.valid += int(list.valid.size());
+  for (const auto& tuning : list.valid)
     if (!(tuning == config.tuning) && made.plans.size() < most_candidates) made.plans.push_back(forced(made.cell.problem, card, tuning));
 }
 
@@ -36,7 +38,7 @@ const KernelConfig& main_config(const Plan& plan) {
 }
 
 TuneCell tune_cell(const Cell& cell, Pass pass, const DeviceFacts& card) {
-  TuneCell made{cell, pass, {}};
+  TuneCell made{cell, pass, {}, 0, 0};
   const bool forward = pass == Pass::forward;
   const Plan planned = forward ? plan_forward(cell.problem, card) : plan_backward(cell.problem, card);
   made.plans.push_back(planned);
@@ -60,16 +62,31 @@ std::vector<Recipe> recipes_of(std::span<const TuneCell> cells, std::span<const 
   return recipes;
 }
 
+int TuneResult::count(Drop drop) const { return int(std::ranges::count(rows, drop, &Row::drop)); }
+
+std::string counts_text(const TuneCell& cell, const TuneResult& r) {
+  return fmt::format("{} looked at, {} valid, {} taken: {} spill, {} refused, {} wrong, {} timed", cell.considered, cell.valid,
+                     cell.plans.size(), r.count(Drop::spills), r.count(Drop::refused), r.count(Drop::wrong), r.count(Drop::none));
+}
+
 Json to_json(const TuneCell& cell, const TuneResult& result) {
   Json json = cell_json(cell.cell, cell.pass);
   const auto name = [&](int row) { return row < 0 ? std::string() : to_text(result.rows[size_t(row)].config); };
   json["planned"] = name(result.planned), json["picked"] = name(result.picked);
   if (result.picked >= 0) json["picked_ms"] = result.rows[size_t(result.picked)].timing.median_ms;
   json["planned_ms"] = result.rows[size_t(result.planned)].timing.median_ms;
+  json["seconds"] = result.seconds;
+  json["counts"] = {{"considered", cell.considered},
+                    {"valid", cell.valid},
+                    {"taken", cell.plans.size()},
+                    {"spill", result.count(Drop::spills)},
+                    {"refused", result.count(Drop::refused)},
+                    {"wrong", result.count(Drop::wrong)},
+                    {"timed", result.count(Drop::none)}};
   json["candidates"] = Json::array();
   for (const TuneResult::Row& row : result.rows) {
     Json entry = {{"config", to_text(row.config)}};
-    if (!row.dropped.empty())
+    if (row.drop != Drop::none)
       entry["dropped"] = row.dropped;
     else
       entry.update({{"ms", row.timing.median_ms},
@@ -97,60 +114,77 @@ struct Tuner::Runner {
   size_t next = 0;
 };
 
-std::string Tuner::prune(const Plan& plan, bool planned) const {
-  const int device = gpu::device_facts(target_.ordinal).target;
-  const KernelConfig& config = main_config(plan);
-  const auto code = find_code(config, device);
-  if (!planned && code->spill_bytes > most_spill_bytes) return fmt::format("{} bytes spilled", code->spill_bytes);
-  gpu::prepare(plan, target_.ordinal);
-  return {};
+// What all candidates of a problem and pass share.
+struct Tuner::Work {
+  const TuneCell& cell;
+  Data& data;
+  std::vector<Pointers> sets;
+  const Samples& samples;
+};
+
+void Tuner::check(const Work& work, const Plan& plan, TuneResult::Row& row) {
+  const auto drop = [&](Drop why, std::string text) { row.drop = why, row.dropped = std::move(text); };
+  const Problem& problem = work.cell.cell.problem;
+  try {
+    const auto code = find_code(row.config, gpu::device_facts(target_.ordinal).target);
+    const bool planned = &plan == &work.cell.plans.front();
+    if (!planned && code->spill_bytes > most_spill_bytes) return drop(Drop::spills, fmt::format("{} bytes spilled", code->spill_bytes));
+    gpu::prepare(plan, target_.ordinal);
+    work.data.poison();
+    machine_.fill(work.sets[0].workspace, 0xff, work.sets[0].workspace_bytes);
+    if (work.cell.pass == Pass::backward)
+      for (const Pointers& set : work.sets) machine_.run(problem, Pass::forward, set);
+    gpu::launch(plan, work.sets[0], target_.ordinal, nullptr);
+    machine_.synchronize();
+  } catch (const Error& error) {
+    drop(Drop::refused, error.what());
+  }
+  if (row.drop == Drop::refused) {
+    try {
+      machine_.synchronize();
+    } catch (const Error& error) {
+      throw Error(error.status(), fmt::format("{}: {}", to_text(row.config), row.dropped));
+    }
+    return;
+  }
+  row.error = work.samples.worst(machine_, work.sets[0]);
+  if (!(row.error <= sample_bound)) drop(Drop::wrong, fmt::format("WRONG: relative error {:.2g}", row.error));
+}
+
+double Tuner::time(Runner& runner) {
+  const auto enqueue = [&] { gpu::launch(*runner.plan, runner.sets[runner.next++ % runner.sets.size()], target_.ordinal, nullptr); };
+  if (runner.count == 0) {
+    machine_.time(enqueue, 1);
+    runner.count = std::clamp(int(block_ms / std::max(machine_.time(enqueue, 1), 1e-3)), 1, 500);
+  }
+  return machine_.time(enqueue, runner.count);
 }
 
 TuneResult Tuner::tune(const TuneCell& cell, Data& data, const std::function<bool()>& stop) {
+  const double start = seconds_now();
   const Problem& problem = cell.cell.problem;
   TuneResult result;
   i64 bytes = machine_.workspace_bytes(problem, Pass::forward);
   for (const Plan& plan : cell.plans) bytes = std::max(bytes, plan.workspace.total);
   void* workspace = machine_.memory(bytes);
-  const Pointers first = data.pointers(workspace, bytes);
-  machine_.run(problem, Pass::forward, first);
-  const Samples samples(machine_, problem, first, problem.batch - 1, 0, 4, cell.pass);
+  std::vector<Pointers> sets;
+  for (int set = 0; set < data.sets(); ++set) sets.push_back(data.pointers(workspace, bytes, set));
+  machine_.run(problem, Pass::forward, sets[0]);
+  const Samples samples(machine_, problem, sets[0], problem.batch - 1, 0, 4, cell.pass);
+  const Work work{cell, data, sets, samples};
   std::vector<Runner> runners;
   std::vector<int> row_of;
   for (const Plan& plan : cell.plans) {
-    if (stop()) return result.picked = -1, result;
+    if (stop()) return result;
     TuneResult::Row& row = result.rows.emplace_back();
     row.config = main_config(plan);
-    try {
-      row.dropped = prune(plan, &plan == &cell.plans.front());
-    } catch (const Error& error) {
-      row.dropped = error.what();
-    }
-    if (!row.dropped.empty()) continue;
-    Runner runner{&plan, {}, 0, 0};
-    for (int set = 0; set < data.sets(); ++set) runner.sets.push_back(data.pointers(workspace, bytes, set));
-    data.poison();
-    machine_.fill(workspace, 0xff, bytes);
-    if (cell.pass == Pass::backward)
-      for (const Pointers& set : runner.sets) machine_.run(problem, Pass::forward, set);
-    gpu::launch(plan, first, target_.ordinal, nullptr);
-    machine_.synchronize();
-    row.error = samples.worst(machine_, first);
-    if (!(row.error <= sample_bound)) row.dropped = fmt::format("WRONG: relative error {:.2g}", row.error);
-    if (!row.dropped.empty()) continue;
+    check(work, plan, row);
+    if (row.drop != Drop::none) continue;
     row_of.push_back(int(result.rows.size()) - 1);
-    runners.push_back(std::move(runner));
+    runners.push_back({&plan, sets, 0, 0});
   }
-  const auto time = [&](int index) {
-    Runner& runner = runners[size_t(index)];
-    const auto enqueue = [&] { gpu::launch(*runner.plan, runner.sets[runner.next++ % runner.sets.size()], target_.ordinal, nullptr); };
-    if (runner.count == 0) {
-      machine_.time(enqueue, 1);
-      runner.count = std::clamp(int(block_ms / std::max(machine_.time(enqueue, 1), 1e-3)), 1, 500);
-    }
-    return machine_.time(enqueue, runner.count);
-  };
-  std::vector<Contender> contenders = halve(int(runners.size()), time, seconds_now, stop, {.budget_seconds = budget_});
+  std::vector<Contender> contenders = halve(int(runners.size()), [&](int index) { return time(runners[size_t(index)]); }, seconds_now, stop,
+                                            {.budget_seconds = budget_, .keep = row_of.empty() || row_of[0] != result.planned ? -1 : 0});
   for (Contender& contender : contenders) {
     contender.index = row_of[size_t(contender.index)];
     TuneResult::Row& row = result.rows[size_t(contender.index)];
@@ -158,6 +192,7 @@ TuneResult Tuner::tune(const TuneCell& cell, Data& data, const std::function<boo
     row.final_round = contender.final_round;
   }
   result.picked = stop() ? -1 : pick(contenders, result.planned);
+  result.seconds = seconds_now() - start;
   return result;
 }
 

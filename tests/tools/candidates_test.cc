@@ -11,9 +11,11 @@ namespace speedlight::cli {
 namespace {
 
 template <class Config, class Tuning>
-void check(const std::vector<Tuning>& found, const std::vector<Tuning>& rows, const Spec& spec, const DeviceFacts& card) {
+void check(const Candidates<Tuning>& candidates, const std::vector<Tuning>& rows, const Spec& spec, const DeviceFacts& card) {
   const std::string at = card.name + " " + to_text(KernelConfig(Config{spec, rows[0]}));
-  EXPECT_LE(found.size(), most_candidates) << at;
+  const std::vector<Tuning>& found = candidates.valid;
+  EXPECT_LE(found.size(), size_t(candidates.considered)) << at;
+  EXPECT_LE(found.size(), most_candidates) << at << ": all that are valid are timed";
   EXPECT_GE(found.size(), 8u) << at;
   EXPECT_TRUE(std::ranges::equal(rows, std::span(found).first(rows.size()))) << at << ": the table's rows come first";
   std::set<std::string> texts;
@@ -45,6 +47,8 @@ TEST(Candidates, OfACellBeginWithWhatIsPlanned) {
         const Plan planned = pass == Pass::forward ? plan_forward(cell.problem, card) : plan_backward(cell.problem, card);
         EXPECT_EQ(main_config(made.plans.front()), main_config(planned));
         EXPECT_LE(made.plans.size(), most_candidates);
+        EXPECT_GE(made.plans.size(), size_t(made.valid));
+        EXPECT_GE(made.considered, made.valid);
         EXPECT_GE(made.plans.size(), 8u) << to_text(main_config(planned));
         std::set<std::string> texts;
         for (const Plan& plan : made.plans) EXPECT_TRUE(texts.insert(to_text(main_config(plan))).second);

@@ -48,6 +48,23 @@ TEST(Halving, HopelessCandidatesGoAtOnce) {
   EXPECT_EQ(std::ranges::count_if(fake.visits, [](int i) { return i >= 4; }), 12 * 4);
 }
 
+TEST(Halving, KeepsOneToTheEndHoweverSlow) {
+  std::vector<double> ms;
+  for (int i = 0; i < 24; ++i) ms.push_back(1 + 0.01 * i);
+  ms[9] = 7;
+  for (const int finalists : {1, 4}) {
+    Fake fake(ms);
+    const auto order = fake.run({.finalists = finalists, .keep = 9});
+    ASSERT_EQ(order.size(), 24u);
+    EXPECT_EQ(std::ranges::count(order, true, &Contender::final_round), finalists + 1);
+    EXPECT_EQ(order[0].index, 0);
+    EXPECT_EQ(order[size_t(finalists)].index, 9);
+    EXPECT_EQ(order[size_t(finalists)].times.size(), order[0].times.size());
+  }
+  Fake fast({1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7});
+  EXPECT_EQ(std::ranges::count(fast.run({.keep = 0}), true, &Contender::final_round), 4);
+}
+
 TEST(Halving, KeepsItsBudgetButTimesEachOnce) {
   Fake fake(std::vector<double>(24, 1.0));
   const auto order = fake.run({.budget_seconds = 0});
