@@ -23,9 +23,12 @@ struct ReportOptions {
 Part repeat_part(Machine& machine, const Target& target, const MatrixOptions& matrix) {
   Part part = bench_part(machine, target, matrix_cells(matrix), {.blocks = 1, .determinism = Determinism::batch_invariant, .repeats = 20});
   part.text = "forward and deterministic backward, " + part.text;
-  for (const Json& row : part.json["rows"])
-    if (row["repeats"]["different"] != 0 || !row["other_batches"]["different"].empty() || !row["correct"].get<bool>())
-      part.text += "\n  " + row.dump();
+  for (const Json& row : part.json["rows"]) {
+    const Json &different = row["repeats"]["different"], &moved = row["other_batches"]["different"];
+    if (different != 0 || !moved.empty() || !row["correct"].get<bool>())
+      part.text += fmt::format("\n  {}: {} repeats differ; in other batches: {}{}", row["config"].get<std::string>(), different.get<int>(),
+                               moved.dump(), row["correct"].get<bool>() ? "" : "; WRONG");
+  }
   return part;
 }
 
