@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 #include <algorithm>
 #include <fstream>
-#include <map>
 #include <optional>
 #include "cli.h"
 #include "parts.h"
 #include "problem/error.h"
+#include "problem_options.h"
 #include "repeats.h"
 #include "samples.h"
 #include "store/tuned_file.h"
@@ -14,15 +14,6 @@
 
 namespace speedlight::cli {
 namespace {
-
-const std::map<std::string, Determinism>& determinism_names() {
-  static const std::map<std::string, Determinism> names{
-      {"none", Determinism::none}, {"run_to_run", Determinism::run_to_run}, {"batch_invariant", Determinism::batch_invariant}};
-  return names;
-}
-std::string determinism_name(Determinism d) {
-  return std::ranges::find(determinism_names(), d, &std::pair<const std::string, Determinism>::second)->first;
-}
 
 bool changes_batch(const BenchOptions& o) { return o.repeats > 0 && o.determinism == Determinism::batch_invariant; }
 
@@ -55,7 +46,7 @@ class Bench {
              {"tokens", matrix_tokens},
              {"width", matrix_width},
              {"tuned_rows", tuned_table() ? tuned_table()->rows.size() : 0},
-             {"determinism", determinism_name(options_.determinism)},
+             {"determinism", name_of(options_.determinism)},
              {"rows", rows_}},
             text,
             wrong_ == 0 && unequal_ == 0 && moved_ == 0};
@@ -215,8 +206,7 @@ Run add_bench(CLI::App& app) {
   command->add_flag("--long", options->longest, "S 32768 and 131072, 16 heads, causal, D 128");
   command->add_flag("--host", options->host, "host time a call, beside an empty kernel's launch");
   command->add_option("--configs", options->configs, "a file of config texts: time each that fits a cell instead of the planned one");
-  command->add_option("--determinism", options->bench.determinism, "none, run_to_run or batch_invariant gradients")
-      ->transform(CLI::CheckedTransformer(determinism_names()));
+  add_determinism_option(*command, options->bench.determinism);
   command->add_option("--repeats", options->bench.repeats, "run each so often under load too: the same bits, or the command fails")
       ->check(CLI::Range(1, 100000));
   command->add_option("--passes", options->bench.passes)->delimiter(',')->check(CLI::IsMember({"forward", "backward"}));

@@ -22,6 +22,7 @@ struct TuneOptions {
   MatrixOptions cells;
   double budget = 15;
   unsigned threads = 0;
+  Determinism determinism = Determinism::none;
   ProblemOptions problem;
 };
 
@@ -35,8 +36,10 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
 
 std::vector<TuneCell> cells_of(const TuneOptions& o, const DeviceFacts& card) {
   std::vector<TuneCell> made;
-  for (const Cell& cell : o.matrix ? matrix_cells(o.cells) : std::vector<Cell>{{"problem", o.problem.problem()}})
+  for (Cell cell : o.matrix ? matrix_cells(o.cells) : std::vector<Cell>{{"problem", o.problem.problem()}}) {
+    cell.problem.determinism = o.determinism;
     for (const std::string& pass : o.passes) made.push_back(tune_cell(cell, pass == "forward" ? Pass::forward : Pass::backward, card));
+  }
   return made;
 }
 
@@ -262,6 +265,7 @@ Run add_tune(CLI::App& app) {
   command->add_option("--head-dims", options->cells.head_dims, "of the matrix")->delimiter(',');
   command->add_option("--seqlens", options->cells.seqlens, "of the matrix")->delimiter(',');
   command->add_option("--masks", options->cells.causal, "of the matrix: 0 (full), 1 (causal) or 0,1")->delimiter(',');
+  add_determinism_option(*command, options->determinism);
   command->add_option("--budget", options->budget, "most seconds of timing for a problem and pass")->check(CLI::PositiveNumber);
   command->add_option("--threads", options->threads, "that compile (default: all)");
   command->add_flag("--again", options->again, "measure anew what an interrupted run had measured");

@@ -1,7 +1,14 @@
 #include "problem_options.h"
+#include <algorithm>
 #include <cmath>
 
 namespace speedlight::cli {
+namespace {
+
+const std::vector<std::pair<std::string, Determinism>> determinism_names{
+    {"none", Determinism::none}, {"run_to_run", Determinism::run_to_run}, {"batch_invariant", Determinism::batch_invariant}};
+
+}  // namespace
 
 Problem dense_problem(DType dtype, i64 batch, i64 heads_q, i64 heads_kv, i64 seqlen_q, i64 seqlen_k, i64 head_dim, bool causal) {
   Problem p;
@@ -25,6 +32,15 @@ void add_problem_options(CLI::App& command, ProblemOptions& o) {
   command.add_flag("--causal", o.causal);
   command.add_option("--window-left", o.window_left, "keys left of the diagonal, inclusive (default: no bound)");
   command.add_option("--window-right", o.window_right, "keys right of the diagonal, inclusive (default: no bound)");
+}
+
+void add_determinism_option(CLI::App& command, Determinism& determinism) {
+  command.add_option("--determinism", determinism, "none, run_to_run or batch_invariant gradients")
+      ->transform(CLI::CheckedTransformer(determinism_names));
+}
+
+std::string name_of(Determinism determinism) {
+  return std::ranges::find(determinism_names, determinism, &std::pair<std::string, Determinism>::second)->first;
 }
 
 Problem ProblemOptions::problem() const {

@@ -14,6 +14,10 @@ struct ProblemOptions {
 };
 void add_problem_options(CLI::App& command, ProblemOptions& options);
 
+// --determinism; `name_of` is what it is called there.
+void add_determinism_option(CLI::App& command, Determinism& determinism);
+std::string name_of(Determinism determinism);
+
 // Contiguous tensors, scale 1 / sqrt(head_dim), everything wanted.
 Problem dense_problem(DType dtype, i64 batch, i64 heads_q, i64 heads_kv, i64 seqlen_q, i64 seqlen_k, i64 head_dim, bool causal);
 

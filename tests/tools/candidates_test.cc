@@ -56,6 +56,14 @@ TEST(Candidates, OfACellBeginWithWhatIsPlanned) {
   }
 }
 
+TEST(Candidates, OfADeterministicBackwardAddInOrder) {
+  Cell cell = matrix_cells({})[0];
+  cell.problem.determinism = Determinism::run_to_run;
+  const TuneCell made = tune_cell(cell, Pass::backward, *find_card("h200"));
+  EXPECT_GE(made.plans.size(), 8u);
+  for (const Plan& plan : made.plans) EXPECT_TRUE(std::get<BackwardConfig>(main_config(plan)).ordered()) << to_text(main_config(plan));
+}
+
 TEST(Candidates, OfAProblemWithoutWorkAreRefused) {
   Cell cell = matrix_cells({})[0];
   cell.problem.batch = 0;
