@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "parts.h"
 #include "problem/error.h"
+#include "store/tuned_file.h"
 
 namespace speedlight::cli {
 namespace {
@@ -39,6 +40,20 @@ Part ceilings_part(Machine& machine) {
           fmt::format("mma.sync bf16 {:.0f} TFLOP/s (known or modelled: {:.0f}), copy {:.2f} TB/s (known: {:.2f})", mma, device.mma_tflops,
                       copy, device.memory_tbs),
           true};
+}
+
+// What `speedlight tune` found for this card, as far as it was run here before.
+Part tuned_part(const std::string& card) {
+  Part part{{{"rows", Json::array()}}, "", true};
+  for (const TunedRow& row : tuned_table() ? tuned_table()->rows : std::vector<TunedRow>{}) {
+    if (row.card != card) continue;
+    part.json["rows"].push_back(to_text(row));
+    part.text += "\n  " + to_text(row);
+  }
+  const size_t rows = part.json["rows"].size();
+  part.text = rows == 0 ? "no rows: `speedlight tune --matrix` was not run, or beat no built-in row"
+                        : fmt::format("{} rows that beat built-in ones", rows) + part.text;
+  return part;
 }
 
 std::string matrix_text(const Json& rows) {
@@ -107,6 +122,7 @@ int report(const Target& asked, const ReportOptions& o) {
     part.text = "bf16, 32K tokens, width 2048" + matrix_text(part.json["rows"]);
     return part;
   });
+  add(json, text, pass, "tuned", [&] { return tuned_part(machine.card().name); });
   add(json, text, pass, "host", [&] {
     Part part;
     part.json = host_times(machine, target, part.text);

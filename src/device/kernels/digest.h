@@ -13,7 +13,6 @@ inline void digest(const DigestParams& p) {
   const i64 words = p.bytes / 4, step = i64(ptx::block_count()) * C.threads();
   u64 sum = 0;
   i64 i = i64(ptx::block_index()) * C.threads() + ptx::thread_index();
-#pragma unroll 4
   for (; i < words; i += step) sum += digest_term(ptx::load_global_32(data + 4 * i), u32(i));
   if (i == words && p.bytes % 4 != 0) sum += digest_term(ptx::load_global_16(data + 4 * i), u32(i));
   for (i32 lanes = 16; lanes > 0; lanes /= 2) sum += u64(ptx::shuffle_xor(u32(sum >> 32), lanes)) << 32 | ptx::shuffle_xor(u32(sum), lanes);
