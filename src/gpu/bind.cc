@@ -84,6 +84,7 @@ BackwardParams bind_backward(const Plan& plan, const Pointers& pointers) {
   params.window = p.window;
   params.scale = p.scale, params.scale_log2 = scale_log2(p);
   params.q_tiles = plan.geometry.q_tiles, params.k_tiles = plan.geometry.k_tiles, params.rows_padded = plan.geometry.rows_padded;
+  params.head_group = plan.geometry.head_group;
   params.out_fp32 = p.out.dtype == DType::fp32;
   params.dq_fp32 = p.dq.dtype == DType::fp32, params.dk_fp32 = p.dk.dtype == DType::fp32, params.dv_fp32 = p.dv.dtype == DType::fp32;
   return params;

@@ -13,32 +13,36 @@ bool may_walk_cyclic(const BackwardConfig& config, const DeviceFacts& card, i64 
   return config.ordered() && config.spec.mask == MaskKind::none && 2 * k_tiles <= i64(card.sms) * config.tuning.blocks;
 }
 
+// How many query rows, of all query heads of its group, a tile of keys walks past on the average.
+i64 walk_of(const Problem& p) {
+  return p.seqlen_k == 0 ? 0 : ceil_div(visible_pairs(p.seqlen_q, p.seqlen_k, p.window) * (p.heads_q / p.heads_kv), p.seqlen_k);
+}
+
 BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const BackwardTuning* force, const UserTable* user,
                              std::string& reason) {
   const MaskKind mask = mask_of(p);
-  BackwardConfig config{spec_for(p.dtype, u16(p.head_dim), mask), {}};
+  const Spec spec = spec_for(p.dtype, u16(p.head_dim), mask);
   // dK and dV are summed in a fixed order anyway; dQ is where adds meet. The order depends on no other sequence, so both levels share kernels.
-  const bool adds_meet = p.want_dq && p.seqlen_q > 0 && p.seqlen_k > 0;
-  if (p.determinism != Determinism::none && adds_meet) config.spec.determinism = Determinism::run_to_run;
+  const bool adds_meet = p.want_dq && p.seqlen_q > 0 && p.seqlen_k > 0, asked = p.determinism != Determinism::none;
+  const auto config = [&](const BackwardTuning& tuning) {
+    return adds_meet ? backward_config(spec, tuning, asked) : backward_config_without_dq(spec, tuning);
+  };
   if (force) {
-    config.tuning = *force;
-    check_forced(config, config.valid(), needs_sm_90(*force), card);
+    const BackwardConfig forced = config(*force);
+    check_forced(forced, forced.valid(), needs_sm_90(*force), card);
     reason = "asked for";
-    return config;
+    return forced;
   }
-  if (const TunedRow* tuned =
-          user ? find_tuned(*user, config.spec, Pass::backward, problem_class(p, Pass::backward, card), card) : nullptr) {
-    config.tuning = std::get<BackwardConfig>(tuned->config).tuning;
+  const Spec wanted = config({}).spec;
+  if (const TunedRow* tuned = user ? find_tuned(*user, wanted, Pass::backward, problem_class(p, Pass::backward, card), card) : nullptr) {
     reason = reason_of(*tuned);
-    return config;
+    return config(std::get<BackwardConfig>(tuned->config).tuning);
   }
-  const i64 group = p.heads_q / p.heads_kv, pairs = visible_pairs(p.seqlen_q, p.seqlen_k, p.window);
-  const i64 walk = p.seqlen_k == 0 ? 0 : ceil_div(pairs * group, p.seqlen_k);
-  const BackwardRow& row = choose_row(tables_for(card.target).backward,
-                                      {int(p.head_dim), mask == MaskKind::band, heads_to_count(p, p.heads_kv), p.seqlen_k, walk}, card.sms);
-  config.tuning = row.tuning;
+  const BackwardRow& row =
+      choose_row(tables_for(card.target).backward,
+                 {int(p.head_dim), mask == MaskKind::band, heads_to_count(p, p.heads_kv), p.seqlen_k, walk_of(p)}, card.sms);
   reason = row.reason;
-  return config;
+  return config(row.tuning);
 }
 
 void place_scratch(Plan& made, const BackwardConfig& config) {
@@ -71,18 +75,23 @@ Plan plan_backward(const Problem& problem, const DeviceFacts& card, const Backwa
   const BackwardConfig config = choose_config(problem, card, force, user, reason);
   const auto& tuning = config.tuning;
   const i32 q_tiles = i32(ceil_div(problem.seqlen_q, i64(tuning.rows))), k_tiles = i32(ceil_div(problem.seqlen_k, i64(tuning.keys)));
+  // Ordered adds start with the light tiles of each head, so that they do not gain from heads that go together.
   made.geometry = {
-      .q_tiles = q_tiles, .k_tiles = k_tiles, .rows_padded = q_tiles * tuning.rows, .cyclic = may_walk_cyclic(config, card, k_tiles)};
+      .q_tiles = q_tiles,
+      .k_tiles = k_tiles,
+      .rows_padded = q_tiles * tuning.rows,
+      .head_group = head_group(problem.batch * problem.heads_kv, config.spec.mask == MaskKind::band && !config.ordered(), walk_of(problem)),
+      .cyclic = may_walk_cyclic(config, card, k_tiles)};
   const AttentionShape shape = shape_of(problem);
   const Spec elements = spec_for(problem.dtype, u16(problem.head_dim), MaskKind::none);
 
   add_packing(made, Step::pack_inputs);
   if (some_q)
     add_launch(made, Step::preprocess, PreprocessConfig{elements}, preprocess_grid(shape, made.geometry.rows_padded),
-               config.ordered() ? "delta and LSE of each row; clears the counters of turns"
+               config.ordered() ? "delta and LSE of each row; clears the counters of turns, and dQ of rows without keys"
                                 : "delta and LSE of each row; clears the dQ accumulator");
   if (some_k) add_launch(made, Step::backward, config, backward_grid(shape, k_tiles), std::move(reason));
-  if (writes_q)
+  if (writes_q && !config.finishes())
     add_launch(made, Step::postprocess, PostprocessConfig{elements, config.dq_layout()},
                postprocess_grid(shape, q_tiles, config.dq_layout()), "dQ from the fp32 accumulator, in the main kernel's layout");
   add_packing(made, Step::unpack_outputs);

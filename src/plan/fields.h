@@ -119,6 +119,7 @@ void fields(V& v, T& t) {
   v.flag("v_registers", t.v_registers);
   v.flag("split_loads", t.split_loads);
   v.flag("bulk_loads", t.bulk_loads);
+  v.flag("finish", t.finish);
   v.number(".dq", "dq_warps_m", t.dq_warps_m);
   v.number("x", "dq_warps_n", t.dq_warps_n);
   v.word("add", t.add);

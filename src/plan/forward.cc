@@ -3,20 +3,8 @@
 #include "plan/user_table.h"
 
 namespace speedlight {
-namespace {
 
 using namespace plan;
-
-// Pairs of (batch, head) whose query tiles are walked together, heavy ones first. Only a mask makes tiles unequal, and only over many keys
-// does it matter (probe: +2 to 3 % at causal S8192, 0 at S512). A divisor, so that groups are whole.
-i32 head_group(i64 heads, bool banded, i64 walk) {
-  if (!banded || walk < 1024) return 1;
-  i32 group = 8;
-  while (heads % group != 0) --group;
-  return group;
-}
-
-}  // namespace
 
 Plan plan_forward(const Problem& problem, const DeviceFacts& card, const ForwardTuning* force, const UserTable* user) {
   validate(problem, Pass::forward);

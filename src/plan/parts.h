@@ -11,6 +11,10 @@ MaskKind mask_of(const Problem& problem);         // none where the window hides
 // (batch, head) pairs as the choice of a tile may count them: batch invariance asks for a tile that no batch size changes.
 i64 heads_to_count(const Problem& problem, i64 heads);
 
+// How many of `heads` (batch, head) pairs walk their tiles together, heavy ones first. Only a mask makes tiles unequal, and only over many tiles does
+// it matter. A divisor, so that groups are whole.
+i32 head_group(i64 heads, bool banded, i64 walk);
+
 // Appends a launch. Throws Error(unsupported) where the grid is beyond what a launch can hold.
 void add_launch(Plan& plan, Step step, const KernelConfig& config, i64 grid, std::string reason);
 

@@ -44,7 +44,7 @@ struct PlannedLaunch {
 struct Geometry {
   i32 q_tiles = 0, k_tiles = 0;  // k_tiles, rows_padded: backward only
   i32 rows_padded = 0;
-  i32 head_group = 1;   // forward only
+  i32 head_group = 1;
   bool cyclic = false;  // backward with ordered adds only
 };
 

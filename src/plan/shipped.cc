@@ -41,11 +41,9 @@ std::vector<KernelConfig> shipped_configs(int target) {
         const Spec spec = spec_for(dtype, dim, mask);
         for (const ForwardTuning& tuning : forward_tunings(target, dim, mask == MaskKind::band)) add(list, ForwardConfig{spec, tuning});
         for (const BackwardTuning& tuning : backward_tunings(target, dim, mask == MaskKind::band)) {
-          BackwardConfig config{spec, tuning};
-          add(list, config);
-          add(list, PostprocessConfig{elements, config.dq_layout()});
-          config.spec.determinism = Determinism::run_to_run;  // batch_invariant runs the same
-          add(list, config);
+          add(list, backward_config_without_dq(spec, tuning));
+          for (const bool asked : {false, true}) add(list, backward_config(spec, tuning, asked));
+          add(list, PostprocessConfig{elements, backward_config_without_dq(spec, tuning).dq_layout()});
         }
       }
       add(list, PreprocessConfig{elements});

@@ -43,18 +43,30 @@ constexpr Spec spec_for(DType dtype, u16 head_dim, MaskKind mask) {
   return {.dtype = dtype, .head_dim = head_dim, .value_dim = head_dim, .mask = mask};
 }
 
+// The config of a row where adds to dQ meet. One that finishes dQ adds in order though nobody asks for that: such rows are those that are no slower
+// for it.
+constexpr BackwardConfig backward_config(Spec spec, BackwardTuning tuning, bool asked) {
+  spec.determinism = asked || tuning.finish ? Determinism::run_to_run : Determinism::none;  // batch_invariant runs the same
+  return {spec, tuning};
+}
+// Where nothing is added to dQ.
+constexpr BackwardConfig backward_config_without_dq(Spec spec, BackwardTuning tuning) {
+  tuning.finish = false;
+  return {spec, tuning};
+}
+
 // ---- what every row must satisfy; each table asserts it for its targets --------------------------------------------------------------
 constexpr i64 row_shared(const ForwardRow& row) {
   return forward_shared({spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}).bytes;
 }
 constexpr i64 row_shared(const BackwardRow& row) {
-  return backward_shared({spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}).bytes;
+  return backward_shared(backward_config(spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning, false)).bytes;
 }
 constexpr bool row_valid(const ForwardRow& row) {
   return ForwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid();
 }
 constexpr bool row_valid(const BackwardRow& row) {
-  return BackwardConfig{spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning}.valid();
+  return backward_config(spec_for(DType::bf16, row.head_dim, MaskKind::none), row.tuning, false).valid();
 }
 constexpr bool needs_sm_90(const ForwardTuning& t) { return t.copy == Copy::bulk; }
 constexpr bool needs_sm_90(const BackwardTuning& t) { return t.add == VectorAdd::v4 || t.store == MatrixStore::stmatrix || t.bulk_loads; }

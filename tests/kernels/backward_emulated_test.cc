@@ -122,6 +122,7 @@ using emulator::Region;
 // As a plan does where no key adds to any query row.
 constexpr BackwardConfig unordered(BackwardConfig c) {
   c.spec.determinism = Determinism::none;
+  c.tuning.finish = false;
   return c;
 }
 
@@ -145,6 +146,7 @@ void launch_backward(Run& run, emulator::Config adversary, bool cyclic) {
   params.window = p.window, params.scale = p.scale, params.scale_log2 = float(double(p.scale) * 1.4426950408889634);
   params.q_tiles = i32(ceil_div<i64>(p.seqlen_q, C.tuning.rows)), params.k_tiles = i32(ceil_div<i64>(p.seqlen_k, C.tuning.keys));
   params.rows_padded = params.q_tiles * C.tuning.rows;
+  params.head_group = params.shape.heads_kv;
   params.out_fp32 = p.out.dtype == DType::fp32, params.dq_fp32 = params.dk_fp32 = params.dv_fp32 = p.dq.dtype == DType::fp32;
 
   const i64 padded = p.batch * p.heads_q * params.rows_padded;
@@ -178,7 +180,7 @@ void launch_backward(Run& run, emulator::Config adversary, bool cyclic) {
   if (const i64 grid = backward_grid(params.shape, params.k_tiles); grid > 0)
     emulator::launch(
         u32(grid), C.threads(), backward_shared(C).bytes, [&] { kernels::backward<C>(params); }, adversary);
-  if (const i64 grid = postprocess_grid(params.shape, params.q_tiles, post.layout); grid > 0 && p.want_dq)
+  if (const i64 grid = postprocess_grid(params.shape, params.q_tiles, post.layout); grid > 0 && p.want_dq && !C.finishes())
     emulator::launch(
         u32(grid), post.threads(), 0, [&] { kernels::backward_postprocess<post>(params); }, adversary);
   EXPECT_EQ(rdq.unwritten(), 0);
@@ -235,6 +237,10 @@ constexpr BackwardTuning with_split_loads(BackwardTuning t) {
   t.split_loads = true;
   return t;
 }
+constexpr BackwardTuning finishing(BackwardTuning t) {
+  t.finish = true;
+  return t;
+}
 constexpr BackwardTuning for_sm_80(BackwardTuning t) {
   t.add = VectorAdd::scalar;
   t.store = MatrixStore::plain;
@@ -257,13 +263,15 @@ struct Variant {
 };
 template <DType Type, u16 Dim, BackwardTuning Tuning>
 using Ordered = Variant<Type, Dim, Tuning, Determinism::run_to_run>;
-using Variants = testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
-                                Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>,
-                                Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
-                                Variant<DType::bf16, 128, with_split_loads(split128)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
-                                Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>,
-                                Variant<DType::fp16, 128, for_sm_80(small128)>, Ordered<DType::bf16, 64, a2>,
-                                Ordered<DType::bf16, 128, with_split_loads(split128)>, Ordered<DType::fp16, 128, for_sm_80(single128)>>;
+using Variants =
+    testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
+                   Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>,
+                   Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
+                   Variant<DType::bf16, 128, with_split_loads(split128)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
+                   Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>, Variant<DType::fp16, 128, for_sm_80(small128)>,
+                   Ordered<DType::bf16, 64, a2>, Ordered<DType::bf16, 128, with_split_loads(split128)>,
+                   Ordered<DType::fp16, 128, for_sm_80(single128)>, Ordered<DType::fp16, 64, finishing(a2)>,
+                   Ordered<DType::bf16, 128, finishing(split128)>, Ordered<DType::bf16, 128, for_sm_80(finishing(single128))>>;
 TYPED_TEST_SUITE(Backward, Variants);
 
 TYPED_TEST(Backward, WithoutMask) {
@@ -314,7 +322,8 @@ TYPED_TEST(Backward, HugeEqualLogits) {
 template <class T>
 class OrderedBackward : public testing::Test {};
 using OrderedVariants = testing::Types<Ordered<DType::bf16, 64, a2>, Ordered<DType::fp16, 64, for_sm_80(a1)>,
-                                       Ordered<DType::bf16, 128, split128>, Ordered<DType::fp16, 128, with_split_loads(split128)>>;
+                                       Ordered<DType::bf16, 128, split128>, Ordered<DType::fp16, 128, with_split_loads(split128)>,
+                                       Ordered<DType::bf16, 64, finishing(a2)>, Ordered<DType::fp16, 128, finishing(split128)>>;
 TYPED_TEST_SUITE(OrderedBackward, OrderedVariants);
 
 // The same bits whoever runs first, however many blocks run together.

@@ -29,19 +29,20 @@ bool all_end(const std::vector<std::vector<i32>>& walks, const DqOrder<keys, row
   return true;
 }
 
-// Every query tile's turns are 0, 1, 2, ... in some order of the key tiles that see it, and the blocks come to their end: upwards with any
+// Every query tile's turns are 0, 1, 2, ... in some order of the key tiles that see it, the last of which knows that it is, and the blocks come to their end: upwards with any
 // number of them running, cyclic with all of a head's.
 void check(i32 seqlen_q, i32 seqlen_k, Window window, bool cyclic) {
   SCOPED_TRACE(testing::Message() << seqlen_q << " x " << seqlen_k << " window " << window.left << ' ' << window.right << " cyclic "
                                   << cyclic);
   const DqOrder<keys, rows> order{ceil_div(seqlen_k, keys), ceil_div(seqlen_q, rows), seqlen_q, diagonals(seqlen_q, seqlen_k, window),
                                   cyclic};
-  std::vector<std::vector<i32>> walks(order.k_tiles), turns(order.q_tiles);
+  std::vector<std::vector<i32>> walks(order.k_tiles), turns(order.q_tiles), lasts(order.q_tiles);
   for (i32 k = 0; k < order.k_tiles; ++k) {
     const TileRange tiles = row_tiles(i64(k) * keys, i64(k + 1) * keys, seqlen_q, seqlen_k, window, rows);
     for (QueryWalk w = query_walk(tiles, cyclic ? order.start(k) : i32(tiles.lo), 0, 1); !w.done(); w = w.next()) {
       walks[k].push_back(w.tile);
       turns[w.tile].push_back(order.turn(k, w.tile));
+      if (order.last(k, w.tile)) lasts[w.tile].push_back(order.turn(k, w.tile));
     }
     EXPECT_EQ(i64(walks[k].size()), tiles.count());
   }
@@ -52,6 +53,7 @@ void check(i32 seqlen_q, i32 seqlen_k, Window window, bool cyclic) {
       ++seen[turn];
     }
     for (const i32 n : seen) EXPECT_EQ(n, 1) << "query tile " << j;
+    EXPECT_EQ(lasts[j], seen.empty() ? std::vector<i32>() : std::vector{i32(seen.size()) - 1}) << "query tile " << j;
     EXPECT_EQ(i64(seen.size()), key_tiles(i64(j) * rows, i64(j + 1) * rows, seqlen_q, seqlen_k, window, keys).count());
   }
   for (const i32 resident : {1, 2, 3, order.k_tiles}) {

@@ -21,20 +21,24 @@ constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.kee
 constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.keep.b2";
 constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1";
 // A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers for long sequences, in shared memory for short ones.
-constexpr const char* bwd64 = "bwd.bf16.d64.none.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
-constexpr const char* bwd64_band = "bwd.bf16.d64.band.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
-constexpr const char* bwd128 = "bwd.bf16.d128.none.single.m32n128w8.c1.q1o1.dq1x8.v4.stmatrix.b1";
+// Short rows add in order and finish dQ.
+constexpr const char* bwd64 = "bwd.bf16.d64.none.run_to_run.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.finish.dq2x2.v4.stmatrix.b2";
+constexpr const char* bwd64_long = "bwd.bf16.d64.none.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
+constexpr const char* bwd64_band =
+    "bwd.bf16.d64.band.run_to_run.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.finish.dq2x2.v4.stmatrix.b2";
+constexpr const char* bwd64_band_long = "bwd.bf16.d64.band.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
+constexpr const char* bwd128 = "bwd.bf16.d128.none.run_to_run.single.m32n128w8.c1.q2o1.bulk_loads.finish.dq1x8.v4.stmatrix.b1";
 constexpr const char* bwd128_long = "bwd.bf16.d128.none.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.dq1x4.v4.stmatrix.b1";
-constexpr const char* bwd128_band = "bwd.bf16.d128.band.single.m32n128w8.c1.q1o1.dq1x8.v4.stmatrix.b1";
+constexpr const char* bwd128_band = "bwd.bf16.d128.band.run_to_run.single.m32n128w8.c1.q2o1.bulk_loads.finish.dq1x8.v4.stmatrix.b1";
 constexpr const char* bwd128_band_long = "bwd.bf16.d128.band.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.dq1x4.v4.stmatrix.b1";
 
 constexpr Cell cells[] = {
     {64, 512, false, fwd64, bwd64},
     {64, 512, true, fwd64_band, bwd64_band},
-    {64, 2048, false, fwd64_long, bwd64},
-    {64, 2048, true, fwd64_band, bwd64_band},
-    {64, 8192, false, fwd64_long, bwd64},
-    {64, 8192, true, fwd64_band_long, bwd64_band},
+    {64, 2048, false, fwd64_long, bwd64_long},
+    {64, 2048, true, fwd64_band, bwd64_band_long},
+    {64, 8192, false, fwd64_long, bwd64_long},
+    {64, 8192, true, fwd64_band_long, bwd64_band_long},
     {128, 512, false, fwd128, bwd128},
     {128, 512, true, fwd128_band, bwd128_band},
     {128, 2048, false, fwd128_long, bwd128_long},

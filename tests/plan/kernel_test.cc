@@ -139,7 +139,7 @@ TEST(KernelSource, NamesTheEntryItsBoundsAndEveryField) {
       "Score::plain, .determinism = Determinism::none, .dropout = false}, .tuning = {.schedule = BackwardSchedule::single, .rows = 64, "
       ".keys = "
       "128, .warps = 4, .chunks = 2, .q_stages = 1, .do_stages = 1, .v_registers = true, .split_loads = false, .bulk_loads = false, "
-      ".dq_warps_m = 2, "
+      ".finish = false, .dq_warps_m = 2, "
       ".dq_warps_n = 2, "
       ".add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2}};\n"
       "  kernels::backward<config>(params);\n}\n");

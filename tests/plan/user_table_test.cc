@@ -40,6 +40,19 @@ TEST(UserTable, TextRoundTrips) {
   }
 }
 
+TEST(UserTable, ARowThatFinishesAddsInOrderThoughNobodyAsks) {
+  const Problem p = dense(4, 16, 16, 2048, 2048, 128);
+  TunedRow row = row_for(p, Pass::backward, h200);
+  auto& config = std::get<BackwardConfig>(row.config);
+  for (const bool finish : {true, false}) {
+    config.tuning.finish = finish;
+    const UserTable table{{parse_tuned_row(to_text(row))}};
+    const auto& planned = std::get<BackwardConfig>(main_of(plan_backward(p, h200, nullptr, &table)));
+    EXPECT_EQ(planned.tuning, config.tuning);
+    EXPECT_EQ(planned.ordered(), finish);
+  }
+}
+
 TEST(UserTable, BadRowsAreSkippedAndTheFirstIsNamed) {
   const std::string good = to_text(row_for(dense(4, 16, 16, 2048, 2048, 128), Pass::forward, h200));
   const auto with = [&](const std::string& from, const std::string& to) {

@@ -38,6 +38,8 @@ struct DqOrder {
     const i32 behind = first_adder(j) - k;
     return behind < 0 ? behind + k_tiles : behind;
   }
+  // Whether key tile k, which sees query tile j, is the last that does in this order: the part that finds all others there.
+  constexpr bool last(i32 k, i32 j) const { return cyclic ? turn(k, j) == k_tiles - 1 : k == larger(0, j * Rows + visible.lo) / Keys; }
 };
 
 }  // namespace speedlight

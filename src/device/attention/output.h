@@ -1,11 +1,26 @@
 // Writing a tile of fp32 accumulators as rows of the output.
 #pragma once
+#include "config/params.h"
 #include "ptx/global.h"
 #include "ptx/math.h"
 #include "ptx/warp.h"
 #include "tile/fragment.h"
 
 namespace speedlight {
+
+// Eight neighbouring elements of a row, `offset` elements into the tensor.
+template <DType T>
+inline void store_8(const StridedTensor& to, bool fp32, i64 offset, const float (&v)[8]) {
+  if (fp32) {
+    float* at = static_cast<float*>(to.data) + offset;
+#pragma unroll
+    for (i32 i = 0; i < 8; i += 4)
+      ptx::store_global_128(at + i, {ptx::bits(v[i]), ptx::bits(v[i + 1]), ptx::bits(v[i + 2]), ptx::bits(v[i + 3])});
+  } else {
+    ptx::store_global_128(static_cast<u16*>(to.data) + offset,
+                          {ptx::pack<T>(v[0], v[1]), ptx::pack<T>(v[2], v[3]), ptx::pack<T>(v[4], v[5]), ptx::pack<T>(v[6], v[7])});
+  }
+}
 
 // Where the rows of one (batch, head) go: row r is at data + r * row_stride elements.
 struct OutputRows {

@@ -22,6 +22,7 @@ struct BackwardTuning {
   bool v_registers = false;  // V fragments live in registers (split: always)
   bool split_loads = false;  // split: only the dP warps issue the loads
   bool bulk_loads = false;   // Q, dO and the rows' statistics by bulk copies, which one lane issues (split: of a dP warp)
+  bool finish = false;       // ordered adds only: the last part takes what the others left and writes dQ, and no postprocess follows
   u8 dq_warps_m = 1;         // warp grid of the dQ product over the (rows x head_dim) tile; times dq_warps_n = the warps that form dQ
   u8 dq_warps_n = 4;
   VectorAdd add = VectorAdd::v4;
@@ -37,6 +38,7 @@ struct BackwardConfig {
 
   constexpr i32 threads() const { return tuning.warps * 32; }
   constexpr bool ordered() const { return spec.determinism != Determinism::none; }  // adds to dQ take turns (attention/dq_order.h)
+  constexpr bool finishes() const { return ordered() && tuning.finish; }
   constexpr i32 kv_warps() const { return tuning.schedule == BackwardSchedule::split ? tuning.warps / 2 : tuning.warps; }
   constexpr i32 warp_keys() const { return tuning.keys / kv_warps(); }
   constexpr DqLayout dq_layout() const { return {tuning.rows, spec.head_dim, tuning.dq_warps_m, tuning.dq_warps_n}; }
@@ -48,7 +50,7 @@ struct BackwardConfig {
     if (!(t.rows == 32 || t.rows == 64) || !(t.chunks == 1 || (!split && t.chunks == 2)) || t.rows / t.chunks % 16 != 0) return false;
     if (t.q_stages < 1 || t.q_stages > 2 || t.do_stages < 1 || t.do_stages > t.q_stages || t.blocks < 1 || t.blocks > 2) return false;
     if (split ? !(t.v_registers && t.q_stages == 2 && t.do_stages == 2 && t.warps == 8) : t.split_loads) return false;
-    if (t.split_loads && t.bulk_loads) return false;
+    if ((t.split_loads && t.bulk_loads) || (t.finish && !ordered())) return false;
     const i32 dq_warps = t.dq_warps_m * t.dq_warps_n;
     return dq_warps == kv_warps() && t.rows % (16 * t.dq_warps_m) == 0 && spec.head_dim % (16 * t.dq_warps_n) == 0;
   }

@@ -5,15 +5,17 @@
 
 namespace speedlight {
 
-// Main kernel: a block owns one tile of keys of one (batch, kv head). Key tiles run fastest, so that few heads are in flight and their
-// rows stay in L2; early key tiles start first, which a causal mask makes the heavy ones. Ordered adds ask for `last_first`.
+// Main kernel: a block owns one tile of keys of one (batch, kv head). The `head_group` heads of a group go through their key tiles together and
+// groups follow one another, so that few heads are in flight and their rows stay in L2; early key tiles start first, which a causal mask makes
+// the heavy ones. Ordered adds ask for `last_first`.
 struct BackwardBlock {
   i32 batch, head_kv, key_tile;
 };
 constexpr i64 backward_grid(const AttentionShape& shape, i32 k_tiles) { return i64(shape.batch) * shape.heads_kv * k_tiles; }
-constexpr BackwardBlock backward_block(u32 item, const AttentionShape& shape, i32 k_tiles, bool last_first) {
-  const u32 head = item / u32(k_tiles);
-  const i32 tile = i32(item % u32(k_tiles));
+constexpr BackwardBlock backward_block(u32 item, const AttentionShape& shape, i32 k_tiles, i32 head_group, bool last_first) {
+  const u32 group_items = u32(k_tiles) * u32(head_group), group = item / group_items, in_group = item - group * group_items;
+  const i32 tile = i32(in_group / u32(head_group));
+  const u32 head = group * u32(head_group) + in_group - u32(tile) * u32(head_group);
   return {i32(head / u32(shape.heads_kv)), i32(head % u32(shape.heads_kv)), last_first ? k_tiles - 1 - tile : tile};
 }
 

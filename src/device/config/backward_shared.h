@@ -7,18 +7,18 @@ namespace speedlight {
 // Tiles are row-major with swizzled 16-byte chunks (tile/swizzled_rows.h). After the last query tile everything is free: the epilogue
 // stages dV at `dv` and dK at `dk`, each keys x head_dim in the dtype.
 struct BackwardShared {
-  i32 k;          // keys x head_dim
-  i32 v;          // keys x value_dim; no bytes when V lives in registers
-  i32 q;          // q_stages x (rows x head_dim)
-  i32 dout;       // do_stages x (rows x value_dim)
-  i32 p;          // split: P^T on its way from warp to warp, in fragment order, keys x rows; no bytes otherwise
-  i32 ds;         // dS^T, keys x rows; two of them when split (the dQ product runs a tile behind)
-  i32 row_stats;  // q_stages x (base-2 LSE of the rows, then dLSE - delta of the rows), fp32
-  i32 q_full;     // bulk loads: an mbarrier of 8 bytes for each stage of Q and the rows' statistics, and of dO when it has as many stages;
-  i32 dout_full;  // else for each stage of dO
-  i32 turn_come;  // split with ordered adds: of this tile and the one before, whether its turn had come; 4 bytes each
-  i32 dv, dk;     // epilogue
-  i32 bytes;      // in all
+  i32 k;           // keys x head_dim
+  i32 v;           // keys x value_dim; no bytes when V lives in registers
+  i32 q;           // q_stages x (rows x head_dim)
+  i32 dout;        // do_stages x (rows x value_dim)
+  i32 p;           // split: P^T on its way from warp to warp, in fragment order, keys x rows; no bytes otherwise
+  i32 ds;          // dS^T, keys x rows; two of them when split (the dQ product runs a tile behind)
+  i32 row_stats;   // q_stages x (base-2 LSE of the rows, then dLSE - delta of the rows), fp32
+  i32 q_full;      // bulk loads: an mbarrier of 8 bytes for each stage of Q and the rows' statistics, and of dO when it has as many stages;
+  i32 dout_full;   // else for each stage of dO
+  i32 turn_words;  // ordered adds: what is known of the turn at a tile, 4 bytes; split: of this tile and of the one before
+  i32 dv, dk;      // epilogue
+  i32 bytes;       // in all
 };
 
 constexpr BackwardShared backward_shared(const BackwardConfig& c) {
@@ -36,10 +36,10 @@ constexpr BackwardShared backward_shared(const BackwardConfig& c) {
   const i32 row_stats_end = s.row_stats + t.q_stages * 2 * t.rows * 4, epilogue_end = 2 * t.keys * dim * 2;
   s.q_full = t.bulk_loads ? larger(row_stats_end, epilogue_end) : row_stats_end;  // an mbarrier's memory is never used otherwise
   s.dout_full = s.q_full + (t.bulk_loads ? t.q_stages * 8 : 0);
-  s.turn_come = s.dout_full + (t.bulk_loads && t.do_stages != t.q_stages ? t.do_stages * 8 : 0);
+  s.turn_words = s.dout_full + (t.bulk_loads && t.do_stages != t.q_stages ? t.do_stages * 8 : 0);
   s.dv = 0;
   s.dk = t.keys * dim * 2;
-  s.bytes = larger(s.turn_come + (split && c.ordered() ? 8 : 0), epilogue_end);
+  s.bytes = larger(s.turn_words + (c.ordered() ? split ? 8 : 4 : 0), epilogue_end);
   return s;
 }
 

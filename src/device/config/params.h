@@ -49,6 +49,7 @@ struct BackwardParams {
   float scale, scale_log2;
   i32 q_tiles, k_tiles;  // ceil(seqlen_q / rows), ceil(seqlen_k / keys) of the main kernel's tile
   i32 rows_padded;       // q_tiles * rows
+  i32 head_group;        // main kernel: so many (batch, kv head) pairs go through their key tiles together; divides batch * heads_kv
   bool out_fp32, dq_fp32, dk_fp32, dv_fp32;
   // Adds to dQ in a fixed order (attention/dq_order.h); null, null, false without. Then dq is wanted and there are rows and keys.
   u32* dq_turns;  // workspace (batch, heads_q, q_tiles): how many key tiles have added their part

@@ -1,5 +1,5 @@
-// What every warp of a backward block knows, and the steps that the single and the split schedule share: where its keys and rows are, loads,
-// the mask, and the dQ product.
+// What every warp of a backward block knows, and the steps that the single and the split schedule share: where its keys and rows are, loads
+// and the mask.
 #pragma once
 #include "attention/dq_order.h"
 #include "attention/query_walk.h"
@@ -10,7 +10,7 @@
 #include "ptx/warp.h"
 #include "tile/copy.h"
 #include "tile/copy_near_rows.h"
-#include "tile/shared_product.h"
+#include "tile/narrow_tile.h"
 
 namespace speedlight::kernels {
 
@@ -18,7 +18,7 @@ template <BackwardConfig C>
 struct BackwardGeometry {
   static_assert(C.valid());
   static constexpr DType dtype = C.spec.dtype;
-  static constexpr bool masked = C.spec.mask == MaskKind::band, ordered = C.ordered();
+  static constexpr bool masked = C.spec.mask == MaskKind::band, ordered = C.ordered(), split = C.tuning.schedule == BackwardSchedule::split;
   static constexpr i32 dim = C.spec.head_dim, keys = C.tuning.keys, rows = C.tuning.rows, warp_keys = C.warp_keys();
   static constexpr i32 key_blocks = warp_keys / 16;  // 16-key blocks of a warp
   static constexpr i32 dim_blocks = dim / 16, row_blocks = rows / 16;
@@ -37,7 +37,7 @@ struct BackwardContext {
   const BackwardParams& params;
   const ptx::SharedAddress shared = ptx::dynamic_shared();
   const i32 thread = ptx::thread_index(), warp = ptx::broadcast(thread / 32, 0), lane = thread % 32;
-  const BackwardBlock block = backward_block(item(), params.shape, params.k_tiles, G::ordered);
+  const BackwardBlock block = backward_block(item(), params.shape, params.k_tiles, params.head_group, G::ordered);
   const i32 first_key = block.key_tile * G::keys;
   const i32 warp_first_key = warp % C.kv_warps() * G::warp_keys;  // within the block's keys
   const Diagonals visible = G::masked ? diagonals(params.shape.seqlen_q, params.shape.seqlen_k, params.window) : diagonals(0, 0, Window{});
@@ -134,67 +134,6 @@ struct BackwardContext {
 #pragma unroll
           for (i32 right = 0; right < 2; ++right) v.x[k][m][right * 2 + half] = valid ? ptx::load_global_32(row + k * 32 + right * 16) : 0;
       }
-  }
-
-  // dQ of one tile: dS K, summed over the block's keys and added to the accumulator. `ds` is dS^T of that tile; its rows of keys that no row
-  // of the tile sees may not have been written, which Masked allows for. Ordered adds of the split schedule: `turn_come` is where the dP warps
-  // left word whether this turn had come.
-  template <bool Masked>
-  void add_dq(const QueryWalk& w, ptx::SharedAddress ds, ptx::SharedAddress turn_come) const {
-    constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
-    // The lane is asked for anew, here and in hand_on(): kept from the start, it costs registers that the loop does not have (84 spilled bytes
-    // instead of 56, D64 band on sm_120).
-    const i32 lane = ptx::lane_index(), dq_warp = warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;
-    const i32 column = warp_n * (N / 2);  // in blocks of 16
-    const ptx::SharedAddress a = ds + G::PairTile::template lane_offset<tile::Walk::across>(lane, warp_m * M);
-    const ptx::SharedAddress b =
-        tile::block_address<typename G::KeyTile>(shared + u32(G::shared.k) + tile::lane_offset<tile::Walk::down>(lane), 0, column);
-    tile::Accumulator<M, N> dq;
-    dq.clear();
-    const auto multiply = [&](i32 key_block) {
-      tile::multiply_left_transposed<G::dtype, G::rows, typename G::KeyTile>(dq, a + u32(key_block * 16 * G::PairTile::row_bytes),
-                                                                             b + u32(key_block * 16 * 128));
-    };
-    if constexpr (!Masked) {
-#pragma unroll
-      for (i32 k = 0; k < G::keys / 16; ++k) multiply(k);
-    } else {
-      const i32 row = w.tile * G::rows - first_key;
-      const i32 lo = larger(0, row + visible.lo),
-                hi = smaller(smaller(G::keys, params.shape.seqlen_k - first_key), row + G::rows + visible.hi);
-#pragma unroll 1
-      for (i32 k = lo / 16; k < ceil_div(hi, 16); ++k) multiply(k);
-    }
-    float* to = params.dq_accumulator + tile_index(w) * G::dq.tile_floats() + G::dq.offset(dq_warp, 0, 0, lane);
-    const auto put = [&](auto put4) {
-#pragma unroll
-      for (i32 m = 0; m < M; ++m)
-#pragma unroll
-        for (i32 n = 0; n < N; ++n) put4(to + G::dq.offset(0, m, n, 0), dq.x[m][n]);
-    };
-    if constexpr (G::ordered) {
-      if constexpr (C.tuning.schedule == BackwardSchedule::split) {
-        if (ptx::load_shared_32(turn_come) == 0) await_turn(w);
-      }
-      if (order().turn(block.key_tile, w.tile) == 0) {  // nothing is there to add to
-        put(store);
-        return;
-      }
-    }
-    put(add);
-  }
-
-  static void store(float* to, const float (&values)[4]) {
-    ptx::store_global_128(to, {ptx::bits(values[0]), ptx::bits(values[1]), ptx::bits(values[2]), ptx::bits(values[3])});
-  }
-
-  static void add(float* to, const float (&values)[4]) {
-    if constexpr (C.tuning.add == VectorAdd::v4) {
-      ptx::add_global_float4(to, values);
-    } else {
-#pragma unroll
-      for (i32 i = 0; i < 4; ++i) ptx::add_global_float(to + i, values[i]);
-    }
   }
 };
 

@@ -1,23 +1,9 @@
 // After the main kernel: dQ = scale x accumulator, in the output's type and strides.
 #pragma once
+#include "attention/output.h"
 #include "config/backward_grid.h"
-#include "ptx/global.h"
-#include "ptx/math.h"
 
 namespace speedlight::kernels {
-
-template <DType T>
-inline void store_dq8(const StridedTensor& dq, bool fp32, i64 offset, const float (&v)[8]) {
-  if (fp32) {
-    float* to = static_cast<float*>(dq.data) + offset;
-#pragma unroll
-    for (i32 i = 0; i < 8; i += 4)
-      ptx::store_global_128(to + i, {ptx::bits(v[i]), ptx::bits(v[i + 1]), ptx::bits(v[i + 2]), ptx::bits(v[i + 3])});
-  } else {
-    ptx::store_global_128(static_cast<u16*>(dq.data) + offset,
-                          {ptx::pack<T>(v[0], v[1]), ptx::pack<T>(v[2], v[3]), ptx::pack<T>(v[4], v[5]), ptx::pack<T>(v[6], v[7])});
-  }
-}
 
 // A thread takes two rows, eight apart, of eight columns: 16 floats in a row of the accumulator.
 template <PostprocessConfig C>
@@ -33,14 +19,13 @@ inline void backward_postprocess(const BackwardParams& params) {
   const float* from = params.dq_accumulator + tile * layout.tile_floats() +
                       layout.offset(warp, row % layout.warp_rows() / 16, chunk % layout.fragments_n(), pair % 8 * 4);
   const i64 begin = tile % params.q_tiles * layout.rows;
-  // Where adds take turns, nothing is there when no key sees the tile.
-  const bool empty = params.dq_turns != nullptr &&
-                     key_tiles(begin, begin + layout.rows, params.shape.seqlen_q, params.shape.seqlen_k, params.window, 1).count() == 0;
-  ptx::Words4 v[4] = {};
-  if (!empty) {
+  // Where adds are ordered, nothing is there when no key sees the tile, and the preprocess has written its dQ.
+  if (params.dq_turns != nullptr &&
+      key_tiles(begin, begin + layout.rows, params.shape.seqlen_q, params.shape.seqlen_k, params.window, 1).count() == 0)
+    return;
+  ptx::Words4 v[4];
 #pragma unroll
-    for (i32 lane = 0; lane < 4; ++lane) v[lane] = ptx::load_global_128(from + lane * 4);
-  }
+  for (i32 lane = 0; lane < 4; ++lane) v[lane] = ptx::load_global_128(from + lane * 4);
   float upper[8], lower[8];
 #pragma unroll
   for (i32 lane = 0; lane < 4; ++lane)
@@ -51,8 +36,8 @@ inline void backward_postprocess(const BackwardParams& params) {
     }
   const i64 first = begin + row;
   const i64 offset = batch * params.dq.batch + head % params.shape.heads_q * params.dq.head + first * params.dq.row + chunk * 8;
-  if (first < params.shape.seqlen_q) store_dq8<C.spec.dtype>(params.dq, params.dq_fp32, offset, upper);
-  if (first + 8 < params.shape.seqlen_q) store_dq8<C.spec.dtype>(params.dq, params.dq_fp32, offset + 8 * params.dq.row, lower);
+  if (first < params.shape.seqlen_q) store_8<C.spec.dtype>(params.dq, params.dq_fp32, offset, upper);
+  if (first + 8 < params.shape.seqlen_q) store_8<C.spec.dtype>(params.dq, params.dq_fp32, offset + 8 * params.dq.row, lower);
 }
 
 }  // namespace speedlight::kernels

@@ -1,10 +1,9 @@
-// Before the main kernel: base-2 LSE and dLSE - delta of every padded row, and a cleared dQ accumulator, or the counters of ordered adds. A block takes 64 rows of one head.
+// Before the main kernel: base-2 LSE and dLSE - delta of every padded row, and a cleared dQ accumulator or, for ordered adds, their counters and
+// the dQ of tiles that no key adds to. A block takes 64 rows of one head.
 #pragma once
 #include "attention/lse.h"
+#include "attention/output.h"
 #include "config/backward_grid.h"
-#include "ptx/global.h"
-#include "ptx/math.h"
-#include "ptx/warp.h"
 
 namespace speedlight::kernels {
 
@@ -50,6 +49,24 @@ inline void store_row_stats(const BackwardParams& params, i64 head, i32 row, flo
   ptx::store_global_float(params.row_delta + head * params.rows_padded + row, row_delta);
 }
 
+// For ordered adds, where the first part of a tile is stored.
+template <PreprocessConfig C>
+inline void start_turns(const BackwardParams& params, const PreprocessBlock& block, i32 rows) {
+  constexpr i32 lanes = C.spec.head_dim / 8;  // a row
+  const auto& shape = params.shape;
+  const i32 thread = ptx::thread_index(), tile_rows = params.rows_padded / params.q_tiles, tiles = rows / tile_rows;
+  const i64 head = i64(block.batch) * shape.heads_q + block.head;
+  if (thread < tiles) ptx::store_global_32(params.dq_turns + head * params.q_tiles + block.first_row / tile_rows + thread, 0);
+  if (thread == 0 && ptx::block_index() == 0) ptx::store_global_32(params.ticket, 0);
+  for (i32 tile = 0; tile < tiles; ++tile) {
+    const i64 begin = block.first_row + tile * tile_rows, end = smaller<i64>(begin + tile_rows, shape.seqlen_q);
+    if (key_tiles(begin, end, shape.seqlen_q, shape.seqlen_k, params.window, 1).count() > 0) continue;
+    for (i64 row = begin + thread / lanes; row < end; row += C.threads() / lanes)
+      store_8<C.spec.dtype>(params.dq, params.dq_fp32,
+                            block.batch * params.dq.batch + block.head * params.dq.head + row * params.dq.row + thread % lanes * 8, {});
+  }
+}
+
 template <PreprocessConfig C>
 inline void backward_preprocess(const BackwardParams& params) {
   constexpr i32 dim = C.spec.value_dim, lanes = dim / 8;  // a row
@@ -72,10 +89,8 @@ inline void backward_preprocess(const BackwardParams& params) {
     for (i32 step = lanes / 2; step > 0; step /= 2) delta += ptx::shuffle_xor(delta, step);
     if (thread % lanes == 0 && offset < rows) store_row_stats(params, head, row, delta);
   }
-  if (params.dq_turns != nullptr) {  // then the first part of each tile is stored
-    const i32 tile_rows = params.rows_padded / params.q_tiles, tile = block.first_row / tile_rows + thread;
-    if (thread < rows / tile_rows) ptx::store_global_32(params.dq_turns + head * params.q_tiles + tile, 0);
-    if (thread == 0 && ptx::block_index() == 0) ptx::store_global_32(params.ticket, 0);
+  if (params.dq_turns != nullptr) {
+    start_turns<C>(params, block, rows);
   } else if (params.dq_accumulator != nullptr) {
     float* clear = params.dq_accumulator + (head * params.rows_padded + block.first_row) * dim;
     for (i32 i = thread; i < rows * (dim / 4); i += C.threads()) ptx::store_global_128(clear + i * 4, {0, 0, 0, 0});

@@ -12,8 +12,8 @@ struct PairMask {
 
   // `first_row`: the row of column 0.
   PairMask(const BackwardContext<C>& context, i32 first_row) {
-    const i32 difference =
-        context.first_key + context.warp_first_key + tile::lane_row(context.lane) - (first_row + tile::lane_col(context.lane));
+    const i32 lane = G::split ? ptx::lane_index() : context.lane;  // which spills less
+    const i32 difference = context.first_key + context.warp_first_key + tile::lane_row(lane) - (first_row + tile::lane_col(lane));
     above_lo = difference - context.visible.lo;
     below_hi = context.visible.hi - difference;
   }

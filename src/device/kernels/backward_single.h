@@ -1,5 +1,6 @@
 // The single schedule: every warp takes its keys through S, P, dP, dS, dV and dK, then all warps share the dQ product.
 #pragma once
+#include "kernels/backward_dq.h"
 #include "kernels/backward_gradient.h"
 #include "kernels/backward_loads.h"
 #include "kernels/backward_scores.h"
@@ -78,13 +79,15 @@ class SingleBackward {
       if (c == 0) turn.pass_on(behind, some_behind);
     }
     turn.await();
+    const ptx::SharedAddress turn_word = at_.shared + u32(G::shared.turn_words);
+    turn.report(turn_word);
     ptx::sync_block();  // dS is complete, and single stages are free
     if constexpr (!two_dout) {
       if constexpr (!two_q) Rows::load_q(at_, ahead, number + 1);
       Rows::load_dout(at_, ahead, number + 1);
       if constexpr (!bulk) ptx::cp_async_commit();
     }
-    if (at_.params.dq_accumulator != nullptr) at_.template add_dq<Masked>(walk, at_.shared + u32(G::shared.ds), 0);
+    if (at_.params.dq_accumulator != nullptr) add_dq<Masked>(at_, walk, at_.shared + u32(G::shared.ds), turn_word);
   }
 
   template <bool Masked>
@@ -111,7 +114,8 @@ class SingleBackward {
     }
     if (idle) return;
 
-    start_from_row_delta(dp, stats + G::rows * 4, at_.lane);
+    // Ordered adds: the lane asked for anew spills less.
+    start_from_row_delta(dp, stats + G::rows * 4, G::ordered ? ptx::lane_index() : at_.lane);
     if constexpr (C.tuning.v_registers)
       multiply_transposed<G::dtype, typename G::RowTile>(dp, v_, LaneAddress{dout, across});
     else

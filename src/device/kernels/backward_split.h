@@ -1,6 +1,7 @@
 // The split schedule: one half of the warps computes S, P, dV and dQ, the other dP, dS and dK, each pair of warps for the same keys. P^T goes
 // from warp to warp through shared memory in fragment order; dQ runs one tile behind, so that a tile needs one barrier of the block.
 #pragma once
+#include "kernels/backward_dq.h"
 #include "kernels/backward_gradient.h"
 #include "kernels/backward_loads.h"
 #include "kernels/backward_scores.h"
@@ -23,8 +24,8 @@ struct SplitPipeline {
   ptx::SharedAddress ds_tile(i32 stage) const { return at.shared + u32(G::shared.ds + stage * G::keys * G::rows * 2); }
   // This lane's place in the warp's P^T: fragment (m, k16) is 512 bytes further each.
   ptx::SharedAddress p_fragments() const { return at.shared + u32(G::shared.p + at.warp_first_key * G::rows * 2 + at.lane * 16); }
-  // Whether the turn at this tile, or the one before, had come: from the dP warps, which look, to the others, which add a tile later.
-  ptx::SharedAddress turn_come(i32 stage) const { return at.shared + u32(G::shared.turn_come + stage * 4); }
+  // The turn at this tile, or the one before: from the dP warps, which look, to the others, which add a tile later.
+  ptx::SharedAddress turn_word(i32 stage) const { return at.shared + u32(G::shared.turn_words + stage * 4); }
   i32 pair_barrier() const { return 1 + at.warp % C.kv_warps(); }
   // All of the block; the roles come from different places of the code.
   static void meet() { ptx::sync_named(1 + C.kv_warps(), C.threads()); }
@@ -89,19 +90,17 @@ class SplitBackward {
       const bool plain = pipe_.at.unmasked(walk.tile) && pipe_.at.params.dq_accumulator != nullptr;
       if (plain && plain_behind) {  // without a branch, so that the products of both tiles are scheduled together
         scores<false>(walk, number, dv);
-        pipe_.at.template add_dq<false>(behind, pipe_.ds_tile(stage ^ 1), pipe_.turn_come(stage ^ 1));
+        add_dq<false>(behind, stage ^ 1);
       } else {
         if (!pipe_.at.warp_sees_nothing(walk.tile)) scores<G::masked>(walk, number, dv);
-        if (!first && pipe_.at.params.dq_accumulator != nullptr)
-          pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile(stage ^ 1), pipe_.turn_come(stage ^ 1));
+        if (!first && pipe_.at.params.dq_accumulator != nullptr) add_dq<G::masked>(behind, stage ^ 1);
       }
       first = false, plain_behind = plain;
       behind = walk;
       walk = ahead;
     }
     pipe_.meet();  // the last dS
-    if (!first && pipe_.at.params.dq_accumulator != nullptr)
-      pipe_.at.template add_dq<G::masked>(behind, pipe_.ds_tile((number & 1) ^ 1), pipe_.turn_come((number & 1) ^ 1));
+    if (!first && pipe_.at.params.dq_accumulator != nullptr) add_dq<G::masked>(behind, (number & 1) ^ 1);
     pipe_.meet();  // all of the shared memory is free
   }
 
@@ -124,7 +123,7 @@ class SplitBackward {
         score_gradients<G::masked>(walk, number, v, dk, pass_on);
       else
         pass_on();
-      turn.report(pipe_.turn_come(number & 1));
+      turn.report(pipe_.turn_word(number & 1));
       added = behind, behind = walk;
       walk = ahead;
     }
@@ -133,6 +132,11 @@ class SplitBackward {
     if (hands_on && tiles >= 2) pipe_.at.hand_on(added);
     pipe_.meet();
     if (hands_on && tiles >= 1) pipe_.at.hand_on(behind);
+  }
+
+  template <bool Masked>
+  void add_dq(const QueryWalk& walk, i32 stage) const {
+    kernels::add_dq<Masked>(pipe_.at, walk, pipe_.ds_tile(stage), pipe_.turn_word(stage));
   }
 
   // S, P and dV of one tile; hands P over.

@@ -1,6 +1,6 @@
 // Ordered adds to dQ: how the blocks of a launch take turns at a query tile. Which turn is whose: attention/dq_order.h.
 #pragma once
-#include "kernels/backward_context.h"
+#include "kernels/backward_dq.h"
 
 namespace speedlight::kernels {
 
@@ -19,15 +19,17 @@ class Turn {
   // Hands on the tile `done`, if there is one, and looks whether this turn has come.
   void pass_on(const QueryWalk& done, bool some_done) {
     if (hands_on() && some_done) at_.hand_on(done);
-    if (looks()) come_ = ptx::load_acquire_32(at_.turn_counter(walk_)) == at_.turn(walk_);
+    if (looks()) come_ = ptx::any(ptx::load_acquire_32(at_.turn_counter(walk_)) == at_.turn(walk_));
   }
   // After pass_on: waits where the turn had not come.
   void await() const {
     if (looks() && !come_) at_.await_turn(walk_);
   }
-  // After pass_on: leaves word whether it had.
+  // After pass_on: leaves word (TurnBits) for those who add.
   void report(ptx::SharedAddress to) const {
-    if (looks() && at_.lane == 0) ptx::store_shared_32(to, come_);
+    if (!looks() || at_.lane != 0) return;
+    const bool first = at_.turn(walk_) == 0, last = C.finishes() && at_.order().last(at_.block.key_tile, walk_.tile);
+    ptx::store_shared_32(to, (come_ ? turn_come : 0u) | (first && last ? turn_only : first ? turn_first : last ? turn_completes : 0u));
   }
 
  private:

@@ -25,7 +25,7 @@ BOUND = re.compile(r'(seqlen|row_end|key_end|_end\b|\bend\b|entries|rows\b|visib
 # The end of a loop that is unrolled: constants are in capitals, or these.
 CONSTANT_EXPRESSION = r'([\s\d/*+(),-]|\b[A-Z]\w*((::|\.)\w+)*(\(\))?|\b(steps|rows_at_once|chunk_rows|copies|lanes|threads|part|k|smaller)\b)*'
 COMPARE = re.compile(r' (<=|>=|<|>) (?![<>])')
-STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|q_full|dout_full|ds_tile|turn_come|load_q|load_dout|wait_q|wait_dout|load<\w+>)'
+STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|q_full|dout_full|ds_tile|turn_word|load_q|load_dout|wait_q|wait_dout|load<\w+>)'
 
 Mutant = collections.namedtuple('Mutant', 'id kind file line text change')
 Insertion = collections.namedtuple('Insertion', 'start end before after')  # around text[start:end]
@@ -36,10 +36,16 @@ PROTOCOL = [
     ('attention/dq_order.h', 'first_adder(j) - k;', '(ON ? 1 : 0) + ', '', 'every turn one late'),
     ('attention/dq_order.h', 'behind < 0 ?', 'ON ? k : ', '', 'turns ascend'),
     ('kernels/backward_context.h', 'ptx::add_relaxed_32(params.ticket, 1)', '(ON ? ptx::block_index() : ', ')', 'items by block, not by ticket'),
-    ('kernels/backward_context.h', 'params.k_tiles, G::ordered', '', ' && !ON', 'the first key tile starts first'),
-    ('kernels/backward_context.h', 'order().turn(block.key_tile, w.tile) == 0', 'ON || ', '', 'every part is stored'),
-    ('kernels/backward_context.h', 'order().turn(block.key_tile, w.tile) == 0', '!ON && ', '', 'no part is stored'),
-    ('kernels/backward_context.h', 'ptx::load_shared_32(turn_come) == 0', '!ON && ', '', 'adders do not wait'),
+    ('kernels/backward_context.h', 'params.head_group, G::ordered', '', ' && !ON', 'the first key tile starts first'),
+    ('kernels/backward_dq.h', 'turn & turn_first', 'ON || ', '', 'every part is stored'),
+    ('kernels/backward_dq.h', 'turn & turn_first', '!ON && ', '', 'no part is stored'),
+    ('kernels/backward_dq.h', '!(word & turn_come)', '!ON && ', '', 'adders do not wait'),
+    ('kernels/backward_dq.h', 'x[i] += ptx::from_bits(there.x[i]);', 'if (!ON) ', '', 'the last part leaves out the others'),
+    ('kernels/backward_dq.h', 'turn & (turn_completes | turn_only)', '!ON && ', '', 'no part finishes'),
+    ('kernels/backward_dq.h', 'turn & (turn_completes | turn_only)', 'ON || ', '', 'every part finishes'),
+    ('kernels/backward_turns.h', 'at_.order().last(at_.block.key_tile, walk_.tile)', '!ON && ', '', 'no part is the last'),
+    ('kernels/backward_turns.h', 'at_.order().last(at_.block.key_tile, walk_.tile)', '(ON || ', ')', 'every part is the last'),
+    ('attention/dq_order.h', 'turn(k, j) == k_tiles - 1', '(ON ? 1 : 0) + ', '', 'the last but one takes itself for the last'),
     ('kernels/backward_context.h', 'params.dq_turns + tile_index(w)', '', ' + (ON ? 1 : 0)', "the next tile's counter"),
     ('kernels/backward_turns.h', 'at_.warp == first_warp_ + walk_.tile % warps_', '', ' && !ON', 'nobody hands on'),
     ('kernels/backward_turns.h', 'at_.warp == first_warp_ + (walk_.tile + 1) % warps_', '', ' && !ON', 'nobody looks'),

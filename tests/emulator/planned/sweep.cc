@@ -84,6 +84,7 @@ Candidates<BackwardConfig> backward_candidates(bool more) {
   keep_valid(list);
   vary(list, std::vector{VectorAdd::scalar, VectorAdd::v4}, [](C& c, VectorAdd add) { c.tuning.add = add; });
   vary(list, std::vector{MatrixStore::plain, MatrixStore::stmatrix}, [](C& c, MatrixStore store) { c.tuning.store = store; });
+  vary(list, std::vector{false, true}, [](C& c, bool b) { c.tuning.finish = b; });
   vary_specs(list, more, true);
   return list;
 }
