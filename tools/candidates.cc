@@ -1,6 +1,7 @@
 #include "candidates.h"
 #include <algorithm>
 #include <array>
+#include "plan/tables.h"
 
 namespace speedlight::cli {
 namespace {
@@ -14,6 +15,12 @@ bool fits(const KernelConfig& config, int blocks, const DeviceFacts& card) {
   return blocks * shared <= card.shared_sm && blocks * threads(config) <= card.threads_sm;
 }
 
+ForwardConfig config_of(const Spec& spec, const ForwardTuning& tuning) { return {spec, tuning}; }
+// Where nobody asks for an order, a tuning that finishes dQ adds in order nevertheless, as plan's `force` takes it.
+BackwardConfig config_of(const Spec& spec, const BackwardTuning& tuning) {
+  return plan::backward_config(spec, tuning, spec.determinism != Determinism::none);
+}
+
 template <class Config>
 class List {
  public:
@@ -22,7 +29,7 @@ class List {
   void add(const Tuning& tuning) {
     if (std::ranges::find(seen_, tuning) != seen_.end()) return;
     seen_.push_back(tuning);
-    const Config config{spec_, tuning};
+    const Config config = config_of(spec_, tuning);
     if (config.valid() && fits(config, tuning.blocks, card_)) valid_.push_back(tuning);
   }
   template <class Rows>
@@ -96,6 +103,7 @@ Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFac
     return t;
   });
   list.add_neighbours({
+      [](T& t) { t.finish = !t.finish; },
       [](T& t) { t.v_registers = !t.v_registers; },
       [](T& t) { t.chunks = t.chunks == 1 ? 2 : 1; },
       [](T& t) { t.q_stages = t.q_stages == 1 ? 2 : 1, t.do_stages = std::min(t.do_stages, t.q_stages); },

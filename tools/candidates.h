@@ -5,7 +5,7 @@
 
 namespace speedlight::cli {
 
-inline constexpr size_t most_candidates = 32;  // that are timed
+inline constexpr size_t most_candidates = 48;  // that are timed
 
 template <class Tuning>
 struct Candidates {

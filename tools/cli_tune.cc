@@ -136,6 +136,13 @@ class Journal {
   std::vector<TunedRow> rows_;
 };
 
+// As a row of the user's table has it: with the determinism that was asked for, whatever the kernel adds.
+KernelConfig as_asked(KernelConfig config, const Problem& problem) {
+  if (auto* b = std::get_if<BackwardConfig>(&config); b && problem.determinism == Determinism::none)
+    b->spec.determinism = Determinism::none;
+  return config;
+}
+
 class TuneRun {
  public:
   TuneRun(Machine& machine, const Target& target, const TuneOptions& o)
@@ -190,7 +197,8 @@ class TuneRun {
 
   void one(const TuneCell& cell, Data& data) {
     TunedRow row;
-    row.config = main_config(cell.plans.front()), row.target = machine_.card().target, row.card = machine_.card().name;
+    row.config = as_asked(main_config(cell.plans.front()), cell.cell.problem), row.target = machine_.card().target,
+    row.card = machine_.card().name;
     row.shape = problem_class(cell.cell.problem, cell.pass, machine_.card());
     row.machine = machine_.name(), row.date = date(), row.commit = build_commit();
     const std::string what = fmt::format("{} {:<8}", cell_text(cell.cell.problem), pass_name(cell.pass));
@@ -211,7 +219,7 @@ class TuneRun {
     }
     const auto& best = result.rows[size_t(result.picked)];
     const auto& planned = result.rows[size_t(result.planned)];
-    row.config = best.config, row.ms = best.timing.median_ms;
+    row.config = as_asked(best.config, cell.cell.problem), row.ms = best.timing.median_ms;
     journal_.add(row);
     if (result.picked == result.planned)
       write_tuned(path_, {}, {row});

@@ -21,10 +21,14 @@ Plan forced(const Problem& problem, const DeviceFacts& card, const BackwardTunin
 template <class Config>
 void add_plans(TuneCell& made, const Plan& planned, const DeviceFacts& card, const auto& candidates) {
   const auto& config = std::get<Config>(main_config(planned));
-  const auto list = candidates(config.spec, card);
+  Spec spec = config.spec;
+  if (made.cell.problem.determinism == Determinism::none) spec.determinism = Determinism::none;  // a table's row may add in order unasked
+  const auto list = candidates(spec, card);
   made.considered += list.considered, made.valid += int(list.valid.size());
-  for (const auto& tuning : list.valid)
-    if (!(tuning == config.tuning) && made.plans.size() < most_candidates) made.plans.push_back(forced(made.cell.problem, card, tuning));
+  for (const auto& tuning : list.valid) {
+    Plan plan = forced(made.cell.problem, card, tuning);
+    if (main_config(plan) != main_config(planned) && made.plans.size() < most_candidates) made.plans.push_back(std::move(plan));
+  }
 }
 
 }  // namespace

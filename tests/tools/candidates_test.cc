@@ -20,7 +20,8 @@ void check(const Candidates<Tuning>& candidates, const std::vector<Tuning>& rows
   EXPECT_TRUE(std::ranges::equal(rows, std::span(found).first(rows.size()))) << at << ": the table's rows come first";
   std::set<std::string> texts;
   for (const Tuning& tuning : found) {
-    const KernelConfig config = Config{spec, tuning};
+    KernelConfig config = Config{spec, tuning};
+    if (auto* b = std::get_if<BackwardConfig>(&config); b && b->tuning.finish) b->spec.determinism = Determinism::run_to_run;
     EXPECT_TRUE(texts.insert(to_text(config)).second) << "twice: " << to_text(config);
     EXPECT_TRUE(runs_on(config, card.target)) << to_text(config);
     EXPECT_GE(blocks_per_sm(card, threads(config), 0, shared_bytes(config)), int(tuning.blocks)) << to_text(config);
@@ -53,6 +54,16 @@ TEST(Candidates, OfACellBeginWithWhatIsPlanned) {
         std::set<std::string> texts;
         for (const Plan& plan : made.plans) EXPECT_TRUE(texts.insert(to_text(main_config(plan))).second);
       }
+  }
+}
+
+TEST(Candidates, OfABackwardAddInOrderAndNot) {
+  for (const Cell& cell : matrix_cells({})) {
+    const TuneCell made = tune_cell(cell, Pass::backward, *find_card("h200"));
+    const auto ordered =
+        std::ranges::count_if(made.plans, [](const Plan& plan) { return std::get<BackwardConfig>(main_config(plan)).ordered(); });
+    EXPECT_GE(ordered, 1) << cell_text(cell.problem);
+    EXPECT_GE(i64(made.plans.size()) - ordered, 8) << cell_text(cell.problem);
   }
 }
 
