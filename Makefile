@@ -45,8 +45,9 @@ format:
 check-format:
 	@clang-format-14 --dry-run -Werror $(FORMATTED) && echo "format: $(words $(FORMATTED)) files as .clang-format has it"
 
-tidy: build
-	@git ls-files "src/*.cc" "tools/*.cc" | xargs -P 2 -n 4 clang-tidy-14 -p $(BUILD) --quiet
+tidy: setup
+	@cmake -S . -B build-tidy -G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DSPEEDLIGHT_UNITY=OFF --log-level=WARNING
+	@git ls-files "src/*.cc" "tools/*.cc" | xargs -P 2 -n 4 clang-tidy-14 -p build-tidy --quiet
 
 check-headers:
 	@tools/check_headers.sh

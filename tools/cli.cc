@@ -7,8 +7,6 @@
 
 namespace speedlight::cli {
 
-const char* build_commit() { return SPEEDLIGHT_COMMIT; }
-
 void add_target_options(CLI::App& command, Target& target) {
   if (const char* card = std::getenv("SPEEDLIGHT_CARD")) target.card = card;
   command.add_option("--device", target.device, "auto, cpu or cuda")->check(CLI::IsMember({"auto", "cpu", "cuda"}));

@@ -5,13 +5,12 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include "commit.h"
 #include "plan/plan.h"
 
 namespace speedlight::cli {
 
 using Json = nlohmann::ordered_json;
-
-const char* build_commit();  // of the source that this program was built from
 
 // Options that most commands share.
 struct Target {

@@ -18,29 +18,29 @@ struct ModelOptions {
   bool rows = false, shares = false, json = false;
 };
 
-struct Cell {
+struct MatrixCell {
   i64 head_dim, seqlen;
   bool causal;
   Pass pass;
 };
-std::vector<Cell> matrix() {
-  std::vector<Cell> cells;
+std::vector<MatrixCell> matrix() {
+  std::vector<MatrixCell> cells;
   for (Pass pass : {Pass::forward, Pass::backward})
     for (i64 head_dim : {64, 128})
       for (i64 seqlen : {512, 2048, 8192})
         for (bool causal : {false, true}) cells.push_back({head_dim, seqlen, causal, pass});
   return cells;
 }
-Problem problem_of(const Cell& c) {  // 32K tokens, width 2048
+Problem problem_of(const MatrixCell& c) {  // 32K tokens, width 2048
   const i64 heads = 2048 / c.head_dim;
   return dense_problem(DType::bf16, 32768 / c.seqlen, heads, heads, c.seqlen, c.seqlen, c.head_dim, c.causal);
 }
-std::string name_of(const Cell& c) {
+std::string name_of(const MatrixCell& c) {
   return fmt::format("{:<8} D{:<3} S{:<4} {:<6}", c.pass == Pass::forward ? "forward" : "backward", c.head_dim, c.seqlen,
                      c.causal ? "causal" : "full");
 }
 
-Plan plan_cell(const Cell& c, const DeviceFacts& card, const KernelConfig* force = nullptr) {
+Plan plan_cell(const MatrixCell& c, const DeviceFacts& card, const KernelConfig* force = nullptr) {
   if (c.pass == Pass::forward) return plan_forward(problem_of(c), card, force ? &std::get<ForwardConfig>(*force).tuning : nullptr);
   return plan_backward(problem_of(c), card, force ? &std::get<BackwardConfig>(*force).tuning : nullptr);
 }
@@ -56,7 +56,7 @@ const model::KernelCode& code_of(const KernelConfig& config, int target) {
   if (const auto found = known.find(key); found != known.end()) return found->second;
   return known.emplace(key, model::analyse(config, target)).first->second;
 }
-model::Prediction predict_cell(const Cell& c, const DeviceFacts& card, const KernelConfig* force = nullptr) {
+model::Prediction predict_cell(const MatrixCell& c, const DeviceFacts& card, const KernelConfig* force = nullptr) {
   const Plan plan = plan_cell(c, card, force);
   return model::predict(plan, code_of(main_kernel(plan), card.target));
 }
@@ -76,7 +76,7 @@ Json code_json(const model::KernelCode& code) {
     json["roles"].push_back({{"whole", counts_json(role.whole)}, {"masked", counts_json(role.masked)}});
   return json;
 }
-Json prediction_json(const Cell& c, const DeviceFacts& card, const std::string& config, const model::Prediction& p) {
+Json prediction_json(const MatrixCell& c, const DeviceFacts& card, const std::string& config, const model::Prediction& p) {
   return {{"modelled", true},
           {"card", card.name},
           {"pass", c.pass == Pass::forward ? "forward" : "backward"},
@@ -106,7 +106,7 @@ Json prediction_json(const Cell& c, const DeviceFacts& card, const std::string& 
             {"integer", p.units.integer}}}};
 }
 constexpr const char* columns = "modelled                          ms  TFLOP/s  inner  whole  bound    at best ms  waves  waste  config";
-std::string prediction_line(const Cell& c, const std::string& config, const model::Prediction& p) {
+std::string prediction_line(const MatrixCell& c, const std::string& config, const model::Prediction& p) {
   return fmt::format("{} {:>9.3f} {:>8.1f} {:>4.1f} % {:>4.1f} %  {:<7} {:>11.3f} {:>6.1f} {:>4.1f} %  {}", name_of(c), p.ms, p.tflops,
                      100 * p.inner_share, 100 * p.whole_share, p.bound, p.hidden_ms, p.waves, 100 * p.diagonal, config);
 }
@@ -129,7 +129,7 @@ int model_matrix(const ModelOptions& o) {
   Json json = Json::array();
   for (const DeviceFacts& card : cards_of(o)) {
     if (!o.json) fmt::print("{}, planned rows\n{}\n", card.name, columns);
-    for (const Cell& c : matrix()) {
+    for (const MatrixCell& c : matrix()) {
       const std::string config = to_text(main_kernel(plan_cell(c, card)));
       const model::Prediction p = predict_cell(c, card);
       json.push_back(prediction_json(c, card, config, p));
@@ -141,7 +141,7 @@ int model_matrix(const ModelOptions& o) {
 }
 
 // The configs of the table's rows that a cell could have been given.
-std::vector<KernelConfig> row_configs(const Cell& c, const DeviceFacts& card) {
+std::vector<KernelConfig> row_configs(const MatrixCell& c, const DeviceFacts& card) {
   std::vector<KernelConfig> configs;
   const Spec spec{
       .dtype = DType::bf16, .head_dim = u16(c.head_dim), .value_dim = u16(c.head_dim), .mask = c.causal ? MaskKind::band : MaskKind::none};
@@ -156,7 +156,7 @@ int model_rows(const ModelOptions& o) {
   Json json = Json::array();
   for (const DeviceFacts& card : cards_of(o)) {
     if (!o.json) fmt::print("{}, every row of the table; * is the planned one\n{}\n", card.name, columns);
-    for (const Cell& c : matrix()) {
+    for (const MatrixCell& c : matrix()) {
       const std::string planned = to_text(main_kernel(plan_cell(c, card)));
       double best = 1e30, chosen = 0;
       for (const KernelConfig& config : row_configs(c, card)) {
@@ -193,7 +193,7 @@ int model_measured(const ModelOptions& o) {
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
     std::istringstream words(line);
-    Cell c{};
+    MatrixCell c{};
     std::string mask, pass, text;
     double ms = 0;
     if (!(words >> c.head_dim >> c.seqlen >> mask >> pass >> ms >> text))
@@ -221,7 +221,7 @@ int model_measured(const ModelOptions& o) {
 std::map<std::string, std::pair<double, double>> shares_of(const ModelOptions& o) {
   std::map<std::string, std::pair<double, double>> shares;
   for (const DeviceFacts& card : cards_of(o))
-    for (const Cell& c : matrix()) {
+    for (const MatrixCell& c : matrix()) {
       const model::Prediction p = predict_cell(c, card);
       shares[fmt::format("{} {}", card.name, name_of(c))] = {p.inner_share, p.whole_share};
     }

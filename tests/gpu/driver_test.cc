@@ -2,19 +2,10 @@
 #include "gpu/driver.h"
 #include <gtest/gtest.h>
 #include "gpu/device.h"
+#include "tests/gpu/error_of.h"
 
 namespace speedlight::gpu {
 namespace {
-
-template <class Call>
-Error error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::ok, "no error");
-}
 
 TEST(Driver, VersionText) {
   EXPECT_EQ(driver_version_text(12080), "CUDA 12.8");

@@ -10,6 +10,7 @@
 #include "gpu/kernels.h"
 #include "store/bundle.h"
 #include "tests/gpu/device_memory.h"
+#include "tests/gpu/error_of.h"
 
 namespace speedlight::gpu {
 namespace {
@@ -76,16 +77,6 @@ struct Small {
     expect_near(*dq, truth.dq, "dq"), expect_near(*dk, truth.dk, "dk"), expect_near(*dv, truth.dv, "dv");
   }
 };
-
-template <class Call>
-Error error_of(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error;
-  }
-  return Error(Status::ok, "no error");
-}
 
 class Launch : public ::testing::Test {
  protected:

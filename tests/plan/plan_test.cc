@@ -7,12 +7,11 @@
 #include "config/pack_geometry.h"
 #include "problem/error.h"
 #include "problem/visible.h"
+#include "tests/plan/cards.h"
 #include "tests/problem/dense.h"
 
 namespace speedlight {
 namespace {
-
-const DeviceFacts h200 = *find_card("h200"), rtx5090 = *find_card("rtx5090");
 
 std::vector<Step> steps(const Plan& plan) {
   std::vector<Step> list;

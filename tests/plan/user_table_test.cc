@@ -4,12 +4,11 @@
 #include <algorithm>
 #include "plan/plan.h"
 #include "problem/error.h"
+#include "tests/plan/cards.h"
 #include "tests/problem/dense.h"
 
 namespace speedlight {
 namespace {
-
-const DeviceFacts h200 = *find_card("h200"), rtx5090 = *find_card("rtx5090");
 
 const KernelConfig& main_of(const Plan& plan) {
   return std::ranges::find_if(plan.launches, [](const PlannedLaunch& l) { return l.step == Step::forward || l.step == Step::backward; })
