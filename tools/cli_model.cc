@@ -7,6 +7,7 @@
 #include <sstream>
 #include "cli.h"
 #include "model/predict.h"
+#include "plan/tables.h"
 #include "problem/error.h"
 #include "problem_options.h"
 
@@ -148,7 +149,8 @@ std::vector<KernelConfig> row_configs(const MatrixCell& c, const DeviceFacts& ca
   if (c.pass == Pass::forward)
     for (const ForwardTuning& t : forward_tunings(card.target, int(c.head_dim), c.causal)) configs.push_back(ForwardConfig{spec, t});
   else
-    for (const BackwardTuning& t : backward_tunings(card.target, int(c.head_dim), c.causal)) configs.push_back(BackwardConfig{spec, t});
+    for (const BackwardTuning& t : backward_tunings(card.target, int(c.head_dim), c.causal))
+      configs.push_back(plan::backward_config(spec, t, false));
   return configs;
 }
 

@@ -20,16 +20,17 @@ constexpr const char* fwd128 = "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b2"
 constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.keep.b1";
 constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.keep.b2";
 constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1";
-// A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers for long sequences, in shared memory for short ones.
+// A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers from 192 rows of a walk on, in shared memory below (its own test).
 // Short rows add in order and finish dQ.
 constexpr const char* bwd64 = "bwd.bf16.d64.none.run_to_run.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.finish.dq2x2.v4.stmatrix.b2";
 constexpr const char* bwd64_long = "bwd.bf16.d64.none.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
 constexpr const char* bwd64_band =
     "bwd.bf16.d64.band.run_to_run.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.finish.dq2x2.v4.stmatrix.b2";
 constexpr const char* bwd64_band_long = "bwd.bf16.d64.band.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";
-constexpr const char* bwd128 = "bwd.bf16.d128.none.run_to_run.single.m32n128w8.c1.q2o1.bulk_loads.finish.dq1x8.v4.stmatrix.b1";
+constexpr const char* bwd128 = "bwd.bf16.d128.none.run_to_run.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.finish.dq1x4.v4.stmatrix.b1";
 constexpr const char* bwd128_long = "bwd.bf16.d128.none.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.dq1x4.v4.stmatrix.b1";
-constexpr const char* bwd128_band = "bwd.bf16.d128.band.run_to_run.single.m32n128w8.c1.q2o1.bulk_loads.finish.dq1x8.v4.stmatrix.b1";
+constexpr const char* bwd128_band =
+    "bwd.bf16.d128.band.run_to_run.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.finish.dq1x4.v4.stmatrix.b1";
 constexpr const char* bwd128_band_long = "bwd.bf16.d128.band.split.m32n128w8.c1.q2o2.v_registers.bulk_loads.dq1x4.v4.stmatrix.b1";
 
 constexpr Cell cells[] = {
@@ -69,6 +70,13 @@ TEST(Golden, MatrixOnSm120) {
       EXPECT_EQ(main_text(plan_forward(p, *find_card(card)), Step::forward), cell.forward) << at;
       EXPECT_EQ(main_text(plan_backward(p, *find_card(card)), Step::backward), cell.backward) << at;
     }
+}
+
+TEST(Golden, ShortD128RowsOnSm120KeepVInSharedMemory) {
+  for (const i64 seqlen : {160, 192, 224}) {
+    const std::string text = main_text(plan_backward(dense(256, 16, 16, seqlen, seqlen, 128), *find_card("rtx5090")), Step::backward);
+    EXPECT_EQ(text.find("v_registers") == std::string::npos, seqlen <= 192) << text;
+  }
 }
 
 TEST(Golden, HeadsAreGroupedOnlyOverLongMaskedSequences) {

@@ -160,9 +160,11 @@ Bytes bytes_of(const Plan& plan, const KernelConfig& config, const BlockWork& wo
   const Problem& p = plan.problem;
   const double q = double(p.batch * p.heads_q * p.seqlen_q * p.head_dim), k = double(p.batch * p.heads_kv * p.seqlen_k * p.head_dim);
   if (const auto* f = std::get_if<ForwardConfig>(&config)) return {2 * (2 * q + 2 * k), 0, work.blocks * work.entries * f->stage_bytes()};
-  const auto& t = std::get<BackwardConfig>(config).tuning;
-  const double tile = double(t.rows) * double(p.head_dim);
-  return {2 * (2 * q + 4 * k), q * (2 + 2 + 4) + q * (4 + 2), work.blocks * work.entries * tile * (2 + 2 + 4)};
+  const auto& c = std::get<BackwardConfig>(config);
+  const double tile = double(c.tuning.rows) * double(p.head_dim);
+  // O and dO, the accumulator cleared unless the first part of dQ is stored; then dQ from it, unless the last part writes that.
+  const double before = q * (2 + 2 + (c.ordered() ? 0 : 4)), after = c.finishes() ? 0 : q * (4 + 2);
+  return {2 * (2 * q + 4 * k) + (c.finishes() ? 2 * q : 0), before + after, work.blocks * work.entries * tile * (2 + 2 + 4)};
 }
 
 }  // namespace

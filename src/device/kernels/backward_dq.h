@@ -50,7 +50,7 @@ inline void add_dq(const BackwardContext<C>& at, const QueryWalk& w, ptx::Shared
 #pragma unroll
       for (i32 n = 0; n < N; ++n) take4(parts + G::dq.offset(0, m, n, 0), dq.x[m][n], found[m][n]);
   };
-  const auto find = [](const float* from, float (&)[4], ptx::Words4& there) { there = ptx::load_global_128(from); };
+  const auto find = [](const float* from, float(&)[4], ptx::Words4& there) { there = ptx::load_global_128(from); };
   const auto come = [&] {
     const u32 word = ptx::load_shared_32(turn_word);
     if constexpr (G::split) {
