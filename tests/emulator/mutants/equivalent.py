@@ -31,6 +31,7 @@ EQUIVALENT = [
     ('kernels/backward_context.h', r'first_key \+ G::keys <=', r'<= 1', BEYOND + '; no warp has nothing else'),
     ('kernels/backward_context.h', r'bound\[m\]\[half\]', r'< 1|< infinity', BEYOND),
     ('kernels/backward_context.h', r'return key >= ', r'>= 1|>= infinity', MASKED),
+    ('kernels/backward_preprocess.h', r'count\(\) > 0\) continue', r'> 1|> infinity', 'more zeros, which the main kernel or the postprocess writes over'),
     ('kernels/backward_single.h', r'if constexpr \(!two_q\) Rows::load_q|^Rows::load_dout', r'\^ 1', 'with one stage its number is not used'),
     ('kernels/backward_loads.h', r'dout_full\(at, n\)', r'dout_(full|tile)\(\.\.\. \^ 1', 'where dO has fewer stages than Q it has one, whose number is not used'),
     ('kernels/backward_split.h', r'wait_dout', r'\^ 1', 'with as many stages of dO as of Q, copies of dO count on the mbarrier of Q: nothing is waited for'),
