@@ -35,8 +35,12 @@ void add_problem_options(CLI::App& command, ProblemOptions& o) {
 }
 
 void add_determinism_option(CLI::App& command, Determinism& determinism) {
-  command.add_option("--determinism", determinism, "none, run_to_run or batch_invariant gradients")
-      ->transform(CLI::CheckedTransformer(determinism_names));
+  std::vector<std::string> names;
+  for (const auto& [name, value] : determinism_names) names.push_back(name);
+  const auto set = [&determinism](const std::string& name) {
+    determinism = std::ranges::find(determinism_names, name, &std::pair<std::string, Determinism>::first)->second;
+  };
+  command.add_option_function<std::string>("--determinism", set, "of the gradients (default: none)")->check(CLI::IsMember(names));
 }
 
 std::string name_of(Determinism determinism) {
