@@ -10,6 +10,7 @@
 #include "ptx/warp.h"
 #include "tile/copy.h"
 #include "tile/copy_near_rows.h"
+#include "tile/fragment.h"
 #include "tile/narrow_tile.h"
 
 namespace speedlight::kernels {

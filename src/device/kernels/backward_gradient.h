@@ -1,6 +1,7 @@
 // The epilogue: a warp's rows of dK or dV from its accumulator to the output.
 #pragma once
 #include "kernels/backward_context.h"
+#include "ptx/math.h"
 
 namespace speedlight::kernels {
 

@@ -1,6 +1,7 @@
 // Probabilities and their gradients of one warp: fragments of S^T and dP^T, keys by rows.
 #pragma once
 #include "kernels/backward_context.h"
+#include "ptx/math.h"
 
 namespace speedlight::kernels {
 
