@@ -14,7 +14,7 @@ demo: configure
 test: build
 	@tools/run_tests.sh $(BUILD)
 
-# Every kernel of the tests over every shape and every combination of modes, and a larger sweep of tunings: about 90 minutes on two idle cores.
+# Every kernel of the tests over every shape and every combination of modes, and a larger sweep of tunings: by its processor seconds about 90 minutes on two idle cores.
 emulator-full: configure
 	@cmake --build $(BUILD) --target emulated_full emulated_more
 	@./$(BUILD)/emulated_full $(JOBS)

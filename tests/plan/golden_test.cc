@@ -20,7 +20,7 @@ constexpr const char* fwd128 = "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b2"
 constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.keep.b1";
 constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.keep.b2";
 constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1";
-// A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers from 192 rows of a walk on, in shared memory below (its own test).
+// A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers beyond 192 rows of a walk, in shared memory up to there (its own test).
 // Short rows add in order and finish dQ.
 constexpr const char* bwd64 = "bwd.bf16.d64.none.run_to_run.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.finish.dq2x2.v4.stmatrix.b2";
 constexpr const char* bwd64_long = "bwd.bf16.d64.none.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.dq2x2.v4.stmatrix.b2";

@@ -1,6 +1,6 @@
 // The two bases of the log-sum-exp: natural for callers, 2 in the kernels. Scores in base 2 carry log2(e) as one float (in scale_log2, exactly so when
-// the scale is a power of two), so the way back divides by that float: what is equal before is equal after, however large. And half a unit in the last place of an LSE of
-// some thousands is felt in P, so each way rounds once.
+// the scale is a power of two), so the way back divides by that float: what is equal before is equal after, however large. And half a unit in the
+// last place of an LSE of some thousands is felt in P, so each way rounds once.
 #pragma once
 #include "ptx/math.h"
 
