@@ -117,7 +117,6 @@ void fields(V& v, T& t) {
   v.number(".q", "q_stages", t.q_stages);
   v.number("o", "do_stages", t.do_stages);
   v.flag("v_registers", t.v_registers);
-  v.flag("split_loads", t.split_loads);
   v.flag("bulk_loads", t.bulk_loads);
   v.flag("finish", t.finish);
   v.number(".dq", "dq_warps_m", t.dq_warps_m);

@@ -13,6 +13,7 @@
 #include "kernels/backward_preprocess.h"
 #include "launch.h"
 #include "memory.h"
+#include "tensor_map.h"
 
 namespace speedlight {
 namespace {
@@ -176,6 +177,11 @@ void launch_backward(Run& run, emulator::Config adversary, bool cyclic) {
   if (const i64 grid = preprocess_grid(params.shape, params.rows_padded); grid > 0)
     emulator::launch(
         u32(grid), pre.threads(), 0, [&] { kernels::backward_preprocess<pre>(params); }, adversary);
+  if (C.tuning.bulk_loads && sq > 0) {
+    params.q_map = emulator::make_tensor_map(params.q, 2, i32(d), i32(sq), i32(hq), i32(b), 64, C.tuning.rows);
+    params.dout_map = emulator::make_tensor_map(params.dout, 2, i32(d), i32(sq), i32(hq), i32(b), 64, C.tuning.rows);
+    params.q_map_head = params.q_map_batch = params.dout_map_head = params.dout_map_batch = true;
+  }
   if (params.cyclic) adversary.resident = std::max(adversary.resident, params.k_tiles);
   if (const i64 grid = backward_grid(params.shape, params.k_tiles); grid > 0)
     emulator::launch(
@@ -230,11 +236,12 @@ constexpr BackwardTuning split128{.schedule = BackwardSchedule::split,
                                   .q_stages = 2,
                                   .do_stages = 2,
                                   .v_registers = true,
+                                  .bulk_loads = true,
                                   .dq_warps_m = 1,
                                   .dq_warps_n = 4};
 
-constexpr BackwardTuning with_split_loads(BackwardTuning t) {
-  t.split_loads = true;
+constexpr BackwardTuning with_bulk_loads(BackwardTuning t) {
+  t.bulk_loads = true;
   return t;
 }
 constexpr BackwardTuning finishing(BackwardTuning t) {
@@ -267,9 +274,9 @@ using Variants =
     testing::Types<Variant<DType::bf16, 64, a1>, Variant<DType::fp16, 64, a2>, Variant<DType::bf16, 64, for_sm_80(a2)>,
                    Variant<DType::fp16, 64, two_stages(a1)>, Variant<DType::bf16, 128, single128>,
                    Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
-                   Variant<DType::bf16, 128, with_split_loads(split128)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
+                   Variant<DType::bf16, 64, with_bulk_loads(a2)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
                    Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>, Variant<DType::fp16, 128, for_sm_80(small128)>,
-                   Ordered<DType::bf16, 64, a2>, Ordered<DType::bf16, 128, with_split_loads(split128)>,
+                   Ordered<DType::bf16, 64, a2>, Ordered<DType::bf16, 128, split128>,
                    Ordered<DType::fp16, 128, for_sm_80(single128)>, Ordered<DType::fp16, 64, finishing(a2)>,
                    Ordered<DType::bf16, 128, finishing(split128)>, Ordered<DType::bf16, 128, for_sm_80(finishing(single128))>>;
 TYPED_TEST_SUITE(Backward, Variants);
@@ -322,7 +329,7 @@ TYPED_TEST(Backward, HugeEqualLogits) {
 template <class T>
 class OrderedBackward : public testing::Test {};
 using OrderedVariants = testing::Types<Ordered<DType::bf16, 64, a2>, Ordered<DType::fp16, 64, for_sm_80(a1)>,
-                                       Ordered<DType::bf16, 128, split128>, Ordered<DType::fp16, 128, with_split_loads(split128)>,
+                                       Ordered<DType::bf16, 128, split128>, Ordered<DType::fp16, 64, with_bulk_loads(a2)>,
                                        Ordered<DType::bf16, 64, finishing(a2)>, Ordered<DType::fp16, 128, finishing(split128)>>;
 TYPED_TEST_SUITE(OrderedBackward, OrderedVariants);
 

@@ -195,8 +195,10 @@ emulator::Counts run(const Case& c, u64 seed) {
   p.sm_count = 1;
   p.out_fp32 = c.out_fp32;
   p.lse = c.want_lse ? lse.data() : nullptr;
-  p.k_map_batch = p.v_map_batch = c.strides != Strides::broadcast_batch;
-  p.k_map_head = p.v_map_head = c.strides != Strides::broadcast_heads;
+  p.q_map_batch = p.k_map_batch = p.v_map_batch = c.strides != Strides::broadcast_batch;
+  p.q_map_head = true, p.k_map_head = p.v_map_head = c.strides != Strides::broadcast_heads;
+  if (C.tuning.copy == Copy::bulk && c.seqlen_q > 0)
+    p.q_map = emulator::make_tensor_map(p.q, 2, dim, c.seqlen_q, c.heads_q, p.q_map_batch ? c.batch : 1, 64, C.query_rows());
   if (C.tuning.copy == Copy::bulk && c.seqlen_k > 0) {
     const i32 heads = p.k_map_head ? c.heads_kv : 1, batch = p.k_map_batch ? c.batch : 1;
     p.k_map = emulator::make_tensor_map(p.k, 2, dim, c.seqlen_k, heads, batch, 64, C.tuning.keys);

@@ -138,7 +138,7 @@ TEST(KernelSource, NamesTheEntryItsBoundsAndEveryField) {
       "  constexpr BackwardConfig config{.spec = {.dtype = DType::fp16, .head_dim = 64, .value_dim = 64, .mask = MaskKind::none, .score = "
       "Score::plain, .determinism = Determinism::none, .dropout = false}, .tuning = {.schedule = BackwardSchedule::single, .rows = 64, "
       ".keys = "
-      "128, .warps = 4, .chunks = 2, .q_stages = 1, .do_stages = 1, .v_registers = true, .split_loads = false, .bulk_loads = false, "
+      "128, .warps = 4, .chunks = 2, .q_stages = 1, .do_stages = 1, .v_registers = true, .bulk_loads = false, "
       ".finish = false, .dq_warps_m = 2, "
       ".dq_warps_n = 2, "
       ".add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2}};\n"

@@ -20,8 +20,7 @@ struct BackwardTuning {
   u8 q_stages = 1;           // 1 or 2
   u8 do_stages = 1;          // 1 or 2, at most q_stages
   bool v_registers = false;  // V fragments live in registers (split: always)
-  bool split_loads = false;  // split: only the dP warps issue the loads
-  bool bulk_loads = false;   // Q, dO and the rows' statistics by bulk copies, which one lane issues (split: of a dP warp)
+  bool bulk_loads = false;   // Q, dO and the rows' statistics by bulk copies, which one lane issues (split: always)
   bool finish = false;       // ordered adds only: the last part takes what the others left and writes dQ, and no postprocess follows
   u8 dq_warps_m = 1;         // warp grid of the dQ product over the (rows x head_dim) tile; times dq_warps_n = the warps that form dQ
   u8 dq_warps_n = 4;
@@ -49,8 +48,8 @@ struct BackwardConfig {
     if (!(t.warps == 4 || t.warps == 8) || t.keys % kv_warps() != 0 || (warp_keys() != 16 && warp_keys() != 32)) return false;
     if (!(t.rows == 32 || t.rows == 64) || !(t.chunks == 1 || (!split && t.chunks == 2)) || t.rows / t.chunks % 16 != 0) return false;
     if (t.q_stages < 1 || t.q_stages > 2 || t.do_stages < 1 || t.do_stages > t.q_stages || t.blocks < 1 || t.blocks > 2) return false;
-    if (split ? !(t.v_registers && t.q_stages == 2 && t.do_stages == 2 && t.warps == 8) : t.split_loads) return false;
-    if ((t.split_loads && t.bulk_loads) || (t.finish && !ordered())) return false;
+    if (split && !(t.v_registers && t.bulk_loads && t.q_stages == 2 && t.do_stages == 2 && t.warps == 8)) return false;
+    if (t.finish && !ordered()) return false;
     const i32 dq_warps = t.dq_warps_m * t.dq_warps_n;
     return dq_warps == kv_warps() && t.rows % (16 * t.dq_warps_m) == 0 && spec.head_dim % (16 * t.dq_warps_n) == 0;
   }

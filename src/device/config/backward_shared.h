@@ -17,6 +17,7 @@ struct BackwardShared {
   i32 q_full;      // bulk loads: an mbarrier of 8 bytes for each stage of Q and the rows' statistics, and of dO when it has as many stages;
   i32 dout_full;   // else for each stage of dO
   i32 turn_words;  // ordered adds: what is known of the turn at a tile, 4 bytes; split: of this tile and of the one before
+  i32 handoffs;    // split: mbarriers
   i32 dv, dk;      // epilogue
   i32 bytes;       // in all
 };
@@ -31,12 +32,13 @@ constexpr BackwardShared backward_shared(const BackwardConfig& c) {
   s.q = s.v + (t.v_registers ? 0 : t.keys * dim * 2);
   s.dout = s.q + t.q_stages * t.rows * dim * 2;
   s.p = s.dout + t.do_stages * t.rows * dim * 2;
-  s.ds = s.p + (split ? pair : 0);
+  s.ds = s.p + (split ? 2 : 0) * pair;
   s.row_stats = s.ds + (split ? 2 : 1) * pair;
   const i32 row_stats_end = s.row_stats + t.q_stages * 2 * t.rows * 4, epilogue_end = 2 * t.keys * dim * 2;
   s.q_full = t.bulk_loads ? larger(row_stats_end, epilogue_end) : row_stats_end;  // an mbarrier's memory is never used otherwise
   s.dout_full = s.q_full + (t.bulk_loads ? t.q_stages * 8 : 0);
-  s.turn_words = s.dout_full + (t.bulk_loads && t.do_stages != t.q_stages ? t.do_stages * 8 : 0);
+  s.handoffs = s.dout_full + (t.bulk_loads && t.do_stages != t.q_stages ? t.do_stages * 8 : 0);
+  s.turn_words = s.handoffs + (split ? (3 + c.kv_warps()) * 16 : 0);
   s.dv = 0;
   s.dk = t.keys * dim * 2;
   s.bytes = larger(s.turn_words + (c.ordered() ? split ? 8 : 4 : 0), epilogue_end);

@@ -31,13 +31,16 @@ struct ForwardConfig {
   constexpr i32 threads() const { return tuning.warps * 32; }
   constexpr i32 warp_rows() const { return tuning.rows / tuning.warps; }
   constexpr i32 stage_bytes() const { return tuning.keys * (spec.head_dim + spec.value_dim) * 2; }  // K then V
+  // The block's queries come first through the ring, so many rows an entry.
+  constexpr i32 query_rows() const { return smaller<i32>(tuning.rows, 2 * tuning.keys); }
+  constexpr i32 query_entries() const { return ceil_div<i32>(tuning.rows, query_rows()); }
   // True when the tile divides as the kernel needs; says nothing about what fits a card.
   constexpr bool valid() const {
     const auto& t = tuning;
     return (spec.head_dim == 64 || spec.head_dim == 128) && spec.head_dim == spec.value_dim && spec.dtype != DType::fp32 && t.warps >= 1 &&
            t.warps <= 16 && t.rows % t.warps == 0 && (warp_rows() == 16 || warp_rows() == 32) &&
            (t.step == 16 || t.step == 32 || t.step == 64) && t.keys % t.step == 0 && t.keys >= 16 && t.keys <= 256 && t.stages >= 2 &&
-           t.stages <= 8 && t.blocks >= 1 && t.blocks <= 4 &&
+           t.stages <= 8 && query_entries() < t.stages && t.blocks >= 1 && t.blocks <= 4 &&
            // cp.async: the threads divide a tile's 16-byte chunks evenly
            (t.copy == Copy::bulk || t.keys * (spec.head_dim / 8) % threads() == 0);
   }

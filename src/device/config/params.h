@@ -20,7 +20,8 @@ struct AttentionShape {
 };
 
 struct ForwardParams {
-  TensorMap k_map, v_map;      // Copy::bulk only: rank 4 (dim, seqlen_k, heads_kv, batch), box 64 x keys, 128-byte swizzle, zero fill
+  // Copy::bulk only: rank 4 (dim, seqlen, heads, batch), 128-byte swizzle, zero fill; box 64 x query_rows() of q, 64 x keys of k and v.
+  TensorMap q_map, k_map, v_map;
   StridedTensor q, k, v, out;  // q, k, v in the Spec's dtype; out too, or fp32 when out_fp32
   float* lse;                  // (batch, heads_q, seqlen_q), natural log; may be null
   AttentionShape shape;
@@ -30,7 +31,7 @@ struct ForwardParams {
   i32 head_group;    // this many (batch, head) pairs walk their query tiles together; divides batch * heads_q
   i32 sm_count;      // blocks this far apart tend to share an SM (attention/schedule.h, dealt_rows); 0: unknown
   bool out_fp32;
-  bool k_map_batch, k_map_head, v_map_batch, v_map_head;  // false: that dimension is broadcast, its coordinate is 0
+  bool q_map_batch, q_map_head, k_map_batch, k_map_head, v_map_batch, v_map_head;  // false: that dimension is broadcast, its coordinate is 0
 };
 
 // Shared by preprocess, main and postprocess.

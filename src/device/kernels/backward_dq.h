@@ -33,7 +33,7 @@ inline void add_dq(const BackwardContext<C>& at, const QueryWalk& w, ptx::Shared
   using G = BackwardGeometry<C>;
   constexpr i32 M = G::dq.fragments_m(), N = G::dq.fragments_n();
   // What the last part finds is on its way while the product is formed, where there are registers for that.
-  constexpr bool early = C.finishes() && G::split;
+  constexpr bool early = C.finishes() && G::split && !Masked;
   // The lane is asked for anew, here and in hand_on(): kept from the start, it costs registers that the loop does not have (84 spilled bytes
   // instead of 56, D64 band on sm_120).
   const i32 lane = ptx::lane_index(), dq_warp = at.warp % C.kv_warps(), warp_m = dq_warp / G::dq.warps_n, warp_n = dq_warp % G::dq.warps_n;

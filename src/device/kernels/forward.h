@@ -27,12 +27,12 @@ class Forward {
     // Not worked out from `warp`: the compiler would keep both, and D128's loop has no register for that.
     own_words = base + u32(shared.own) + u32(ptx::broadcast(ptx::thread_index() & ~31, 0) / 2);
     start(place, warp, row);
-    load_queries(place, row);
     rows.clear();
     out.clear();
     ptx::sync_block();
+    read_queries(warp_row(warp));
     // Masked stages (a window's left edge), wholly visible ones, masked ones (the diagonal, the tail). Lanes agree: any() says so.
-    for (i32 entry = 0;;) {
+    for (i32 entry = query_entries;;) {
       if (ptx::any(entry >= own(whole_from_word))) {
 #pragma unroll 1
         for (; ptx::any(entry < own(whole_end_word)); ++entry) {
@@ -55,7 +55,9 @@ class Forward {
   static constexpr i32 D = C.spec.head_dim, keys = C.tuning.keys, step = C.tuning.step, steps = keys / step;
   static constexpr i32 M = C.warp_rows() / 16;  // m16 fragments a warp
   static constexpr i32 N = step / 8;            // n8 fragments of a step's scores
+  static constexpr i32 query_entries = C.query_entries();  // the ring's first
   using Tile = tile::Swizzled<keys, D>;
+  using QueryTile = tile::Swizzled<C.query_rows(), D>;
   using Scores = tile::Accumulator<M, N>;
   using Probabilities = tile::Operand<N / 2, M>;
 
@@ -81,12 +83,17 @@ class Forward {
   void start(const ForwardPlace& place, i32 warp, i32 row) {
     const Diagonals visible = C.spec.mask == MaskKind::band ? diagonals(p.shape.seqlen_q, p.shape.seqlen_k, p.window) : Diagonals::all();
     const Stages block = stages(visible.keys(place.tile * C.tuning.rows, C.tuning.rows, p.shape.seqlen_q, p.shape.seqlen_k));
-    const i32 first = block.some_from, entries = larger(block.some_end - first, 0);
+    const i32 first = block.some_from - query_entries, entries = larger(block.some_end - first, query_entries);  // entry e: stage first + e
     KvPlace kv{place.head_kv, place.batch, place.head_kv, place.batch};
     if constexpr (C.tuning.copy == Copy::bulk)
       kv = {p.k_map_head ? kv.k_head : 0, p.k_map_batch ? kv.k_batch : 0, p.v_map_head ? kv.v_head : 0, p.v_map_batch ? kv.v_batch : 0};
     ring.start(base + u32(shared.ring), base + u32(shared.full), base + u32(shared.empty), entries, warp == 0,
-               [&](i32 entry, ptx::SharedAddress stage, ptx::SharedAddress barrier) { load(kv, (first + entry) * keys, stage, barrier); });
+               [&](i32 entry, ptx::SharedAddress stage, ptx::SharedAddress barrier) {
+                 if (entry < query_entries)
+                   load_queries(place, entry * C.query_rows(), stage, barrier);
+                 else
+                   load(kv, (first + entry) * keys, stage, barrier);
+               });
     if (lane_index() != 0) return;
     if (warp == 0) {
       put(shared.place, kv.k_head, kv.k_batch, kv.v_head, kv.v_batch);
@@ -94,7 +101,7 @@ class Forward {
       put(shared.place + 32, place.batch, place.head, 0, 0);
     }
     const Stages mine = stages(visible.keys(row, C.warp_rows(), p.shape.seqlen_q, p.shape.seqlen_k));
-    const i32 seen_end = larger(0, smaller(mine.some_end - first, entries));
+    const i32 seen_end = larger(query_entries, smaller(mine.some_end - first, entries));
     // Entries that the warp does not see still need its release (and its turn as producer) while others are to take their place.
     const i32 end = C.tuning.copy == Copy::bulk ? larger(seen_end, entries - C.tuning.stages + 1) : entries;
     put(shared.own + 16 * warp, mine.all_from - first, smaller(mine.all_end - first, seen_end), end, row);
@@ -128,36 +135,45 @@ class Forward {
   // Keys and values from `key` on, into a stage.
   void load(const KvPlace& kv, i32 key, ptx::SharedAddress stage, ptx::SharedAddress barrier) const {
     if constexpr (C.tuning.copy == Copy::bulk) {
+      ptx::mbarrier_arrive_expect(barrier, C.stage_bytes());
       tile::copy_box<Tile>(stage, p.k_map, key, kv.k_head, kv.k_batch, barrier);
       tile::copy_box<Tile>(stage + u32(Tile::bytes), p.v_map, key, kv.v_head, kv.v_batch, barrier);
     } else {
-      const i32 thread = ptx::thread_index();
-      copy_tensor(stage, p.k, kv.k_batch, kv.k_head, key, thread);
-      copy_tensor(stage + u32(Tile::bytes), p.v, kv.v_batch, kv.v_head, key, thread);
+      copy_tensor<Tile>(stage, p.k, kv.k_batch, kv.k_head, key, p.shape.seqlen_k);
+      copy_tensor<Tile>(stage + u32(Tile::bytes), p.v, kv.v_batch, kv.v_head, key, p.shape.seqlen_k);
     }
   }
-  void copy_tensor(ptx::SharedAddress to, const StridedTensor& t, i32 batch, i32 head, i32 row, i32 thread) const {
+  template <class Rows>
+  static void copy_tensor(ptx::SharedAddress to, const StridedTensor& t, i32 batch, i32 head, i32 row, i32 row_end) {
     const char* data = static_cast<const char*>(t.data) + (batch * t.batch + head * t.head) * 2;
-    tile::copy_rows<Tile, C.threads()>(to, data, t.row, row, p.shape.seqlen_k, thread);
+    tile::copy_rows<Rows, C.threads()>(to, data, t.row, row, row_end, ptx::thread_index());
   }
 
-  // Query fragments straight from global memory. Rows beyond the sequence hold copies of its last row; they are not stored.
-  void load_queries(const ForwardPlace& place, i32 row) {
-    const i32 lane = lane_index(), first = row + tile::lane_row(lane), last = p.shape.seqlen_q - 1 - first;
-    const i64 stride = p.q.row * 2;
-    const char* data =
-        static_cast<const char*>(p.q.data) + (place.batch * p.q.batch + place.head * p.q.head + first * p.q.row + tile::lane_col(lane)) * 2;
+  // The block's queries from row `row` of its tile on, into a stage. Rows beyond the sequence are zeros, and are not stored.
+  void load_queries(const ForwardPlace& place, i32 row, ptx::SharedAddress stage, ptx::SharedAddress barrier) const {
+    const i32 first = place.tile * C.tuning.rows + row;
+    if constexpr (C.tuning.copy == Copy::bulk) {
+      ptx::mbarrier_arrive_expect(barrier, QueryTile::bytes);
+      tile::copy_box<QueryTile>(stage, p.q_map, first, p.q_map_head ? place.head : 0, p.q_map_batch ? place.batch : 0, barrier);
+    } else {
+      copy_tensor<QueryTile>(stage, p.q, place.batch, place.head, first, p.shape.seqlen_q);
+    }
+  }
+  // The warp's query fragments; its rows begin at `row` of the block's tile.
+  void read_queries(i32 row) {
+#pragma unroll 1
+    for (i32 entry = 0; entry < query_entries; ++entry) {
+      const ptx::SharedAddress stage = ring.wait(entry);
+      refill(entry);
+      if (ptx::any(row / C.query_rows() == entry)) {
+        const ptx::SharedAddress at = stage + u32(row % C.query_rows() * 128) + tile::lane_offset<tile::Walk::down>(lane_index());
 #pragma unroll
-    for (i32 m = 0; m < M; ++m)
+        for (i32 k = 0; k < D / 16; ++k)
 #pragma unroll
-      for (i32 half = 0; half < 2; ++half) {
-        const char* from = data + smaller(m * 16 + half * 8, last) * stride;
-#pragma unroll
-        for (i32 k = 0; k < D / 16; ++k) {
-          queries.x[k][m][half] = ptx::load_global_32(from + k * 32);
-          queries.x[k][m][half + 2] = ptx::load_global_32(from + k * 32 + 16);
-        }
+          for (i32 m = 0; m < M; ++m) ptx::ldmatrix_x4(queries.x[k][m], tile::block_address<QueryTile>(at, m, k));
       }
+      ring.release(entry);
+    }
   }
 
   // A stage all of whose keys all rows of the warp may see.

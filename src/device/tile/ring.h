@@ -8,7 +8,8 @@
 //     release(entry)       all threads; no more reads of this stage
 //
 // Stage and phase are worked out from the entry: registers are worth more than a few integer instructions a stage.
-// `load(entry, stage, barrier)` loads one entry: for bulk copies one thread calls it and its bytes count on the barrier; for cp.async all do.
+// `load(entry, stage, barrier)` loads one entry: for bulk copies one thread calls it, and it arrives at the barrier, with the bytes to wait for; for
+// cp.async all do.
 #pragma once
 #include "config/spec.h"
 #include "ptx/barrier.h"
@@ -67,9 +68,7 @@ class Ring<Copy::bulk, Stages, StageBytes, Warps> {
   static u32 phase_of(i32 entry) { return u32(entry) / Stages & 1; }
   template <class Load>
   void fill(i32 entry, Load load) {
-    const ptx::SharedAddress barrier = full_ + u32(8 * stage_of(entry));
-    ptx::mbarrier_arrive_expect(barrier, StageBytes);
-    load(entry, memory_ + u32(stage_of(entry) * StageBytes), barrier);
+    load(entry, memory_ + u32(stage_of(entry) * StageBytes), full_ + u32(8 * stage_of(entry)));
   }
 
   ptx::SharedAddress memory_, full_, empty_;

@@ -76,10 +76,12 @@ TensorMap encode(const MapShape& m) {
                          i32(m.sizes[2]), i32(m.sizes[3]), i32(m.box[0]), i32(m.box[1]));
 }
 
-ForwardParams bind_with_maps(const Plan& plan, const Pointers& pointers, const ForwardTuning& tuning) {
+ForwardParams bind_with_maps(const Plan& plan, const Pointers& pointers, const ForwardConfig& config) {
   ForwardParams params = bind_forward(plan, pointers);
-  if (tuning.copy != Copy::bulk) return params;
-  const MapShape k = bind_map(plan, pointers, Operand::k, tuning.keys), v = bind_map(plan, pointers, Operand::v, tuning.keys);
+  if (config.tuning.copy != Copy::bulk) return params;
+  const MapShape q = bind_map(plan, pointers, Operand::q, config.query_rows());
+  const MapShape k = bind_map(plan, pointers, Operand::k, config.tuning.keys), v = bind_map(plan, pointers, Operand::v, config.tuning.keys);
+  params.q_map = encode(q), params.q_map_batch = q.has_batch, params.q_map_head = q.has_head;
   params.k_map = encode(k), params.k_map_batch = k.has_batch, params.k_map_head = k.has_head;
   params.v_map = encode(v), params.v_map_batch = v.has_batch, params.v_map_head = v.has_head;
   return params;
@@ -128,7 +130,7 @@ Counts run_plan(const Plan& plan, const Pointers& pointers, Config config) {
       add(sum, counts);
     };
     if (launch.step == Step::forward)
-      run(bind_with_maps(plan, pointers, std::get<ForwardConfig>(launch.config).tuning));
+      run(bind_with_maps(plan, pointers, std::get<ForwardConfig>(launch.config)));
     else if (launch.step == Step::pack_inputs || launch.step == Step::unpack_outputs)
       run(bind_pack(plan, launch, pointers));
     else

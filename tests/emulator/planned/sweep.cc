@@ -77,7 +77,6 @@ Candidates<BackwardConfig> backward_candidates(bool more) {
   vary(list, Numbers{1, 2}, [](C& c, int n) { c.tuning.q_stages = u8(n); });
   vary(list, Numbers{1, 2}, [](C& c, int n) { c.tuning.do_stages = u8(n); });
   vary(list, std::vector{false, true}, [](C& c, bool b) { c.tuning.v_registers = b; });
-  vary(list, std::vector{false, true}, [](C& c, bool b) { c.tuning.split_loads = b; });
   vary(list, std::vector{false, true}, [](C& c, bool b) { c.tuning.bulk_loads = b; });
   vary(list, Numbers{1, 2, 4}, [](C& c, int n) { c.tuning.dq_warps_m = u8(n); });
   vary(list, Numbers{1, 2, 4, 8}, [](C& c, int n) { c.tuning.dq_warps_n = u8(n); });
