@@ -1,6 +1,7 @@
 #include "candidates.h"
 #include <algorithm>
 #include <array>
+#include <functional>
 #include "plan/tables.h"
 
 namespace speedlight::cli {
@@ -19,6 +20,15 @@ ForwardConfig config_of(const Spec& spec, const ForwardTuning& tuning) { return 
 // Where nobody asks for an order, a tuning that finishes dQ adds in order nevertheless, as plan's `force` takes it.
 BackwardConfig config_of(const Spec& spec, const BackwardTuning& tuning) {
   return plan::backward_config(spec, tuning, spec.determinism != Determinism::none);
+}
+
+constexpr int most_registers = 255;
+constexpr int registers_for(int blocks, int warps) { return 65536 / (blocks * warps * 32); }
+
+// A field's values, each as a function that sets it.
+template <class T, class Field, class... Values>
+std::vector<std::function<void(T&)>> each(Field T::*field, Values... values) {
+  return {[=](T& t) { t.*field = Field(values); }...};
 }
 
 template <class Config>
@@ -48,6 +58,22 @@ class List {
         add(tuning);
       }
   }
+  // The product of what each of `fields` sets, and of the blocks an SM.
+  void add_product(const std::vector<std::vector<std::function<void(Tuning&)>>>& fields) {
+    std::vector<Tuning> product(1);
+    for (const auto& values : fields) {
+      std::vector<Tuning> longer;
+      for (const Tuning& tuning : product)
+        for (const auto& set : values) set(longer.emplace_back(tuning));
+      product = std::move(longer);
+    }
+    for (Tuning& tuning : product)
+      for (const int blocks : {1, 2, 3, 4}) {
+        tuning.blocks = u8(blocks);
+        const bool same_with_more = registers_for(blocks + 1, tuning.warps) >= most_registers;
+        if (!same_with_more || !fits(config_of(spec_, tuning), blocks + 1, card_)) add(tuning);
+      }
+  }
   Candidates<Tuning> candidates() const { return {valid_, int(seen_.size())}; }
 
  private:
@@ -67,15 +93,20 @@ void half(T& x) {
 
 }  // namespace
 
-Candidates<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card) {
+Candidates<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card, Reach reach) {
   List<ForwardConfig> list(spec, card);
   using T = ForwardTuning;
   list.add_tables(forward_tunings, [](T t, bool modern) {
     t.copy = modern ? Copy::bulk : Copy::cp_async;
     return t;
   });
+  if (reach == Reach::all) {
+    list.add_product({each(&T::rows, 64, 128, 256), each(&T::warps, 2, 4, 8, 16), each(&T::keys, 32, 64, 128, 256),
+                      each(&T::step, 16, 32, 64), each(&T::stages, 2, 3, 4), each(&T::overlap, false, true),
+                      each(&T::copy, card.target >= 90 ? Copy::bulk : Copy::cp_async)});
+    return list.candidates();
+  }
   list.add_neighbours({
-      [](T& t) { t.softmax = t.softmax == Softmax::keep ? Softmax::recompute : Softmax::keep; },
       [](T& t) { t.overlap = !t.overlap; },
       [](T& t) { half(t.keys); },
       [](T& t) { twice(t.keys); },
@@ -88,13 +119,12 @@ Candidates<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts
       [](T& t) { twice(t.keys), twice(t.step); },
       [](T& t) { twice(t.rows), twice(t.warps), t.blocks = 1; },
       [](T& t) { half(t.rows), half(t.warps), t.blocks = 2; },
-      [](T& t) { t.overlap = !t.overlap, t.softmax = t.softmax == Softmax::keep ? Softmax::recompute : Softmax::keep; },
       [](T& t) { t.copy = Copy::cp_async; },
   });
   return list.candidates();
 }
 
-Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card) {
+Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card, Reach reach) {
   List<BackwardConfig> list(spec, card);
   using T = BackwardTuning;
   list.add_tables(backward_tunings, [](T t, bool modern) {
@@ -102,6 +132,16 @@ Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFac
     t.store = modern ? MatrixStore::stmatrix : MatrixStore::plain;
     return t;
   });
+  if (reach == Reach::all) {
+    const bool modern = card.target >= 90;
+    list.add_product({each(&T::schedule, BackwardSchedule::single, BackwardSchedule::split), each(&T::rows, 32, 64),
+                      each(&T::keys, 64, 128, 256), each(&T::warps, 4, 8), each(&T::chunks, 1, 2), each(&T::q_stages, 1, 2),
+                      each(&T::do_stages, 1, 2), each(&T::v_registers, false, true), each(&T::finish, false, true),
+                      each(&T::dq_warps_m, 1, 2, 4), each(&T::dq_warps_n, 1, 2, 4, 8), each(&T::bulk_loads, modern),
+                      each(&T::add, modern ? VectorAdd::v4 : VectorAdd::scalar),
+                      each(&T::store, modern ? MatrixStore::stmatrix : MatrixStore::plain)});
+    return list.candidates();
+  }
   list.add_neighbours({
       [](T& t) { t.finish = !t.finish; },
       [](T& t) { t.v_registers = !t.v_registers; },

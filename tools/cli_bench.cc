@@ -35,7 +35,10 @@ class Bench {
       say(fmt::format("{} tuned rows of {} may replace built-in ones (SPEEDLIGHT_TUNED=off ignores them)", tuned_table()->rows.size(),
                       tuned_path()));
     for (const Cell& cell : cells_)
-      for (const std::string& pass : options_.passes) measure(cell, pass == "backward" ? Pass::backward : Pass::forward);
+      for (const std::string& pass : options_.passes) add(cell, pass == "backward" ? Pass::backward : Pass::forward);
+    for (Entry& entry : entries_) check(entry);
+    time();
+    for (const Entry& entry : entries_) report(entry);
     std::string text = fmt::format("{} figures, {} with wrong answers", rows_.size(), wrong_);
     if (repeater_) text += fmt::format("; {} repeats under load: {} of {} not the same bits", options_.repeats, unequal_, rows_.size());
     if (changes_batch(options_)) text += fmt::format("; a sequence in other batches: {} of {} not the same bits", moved_, compared_);
@@ -74,40 +77,83 @@ class Bench {
     return found;
   }
 
-  void measure(const Cell& cell, Pass pass) {
-    Problem problem = cell.problem;
-    problem.determinism = options_.determinism;
-    for (const Plan& plan : plans(problem, pass)) {
-      const i64 bytes = std::max(plan.workspace.total, machine_.workspace_bytes(problem, Pass::forward));
-      void* workspace = machine_.memory(bytes);
-      const Pointers pointers = data_.pointers(workspace, bytes);
-      data_.poison();
-      machine_.fill(workspace, 0xff, bytes);
-      if (pass == Pass::backward) machine_.run(problem, Pass::forward, pointers);
-      gpu::prepare(plan, target_.ordinal);
-      const auto enqueue = [&] { gpu::launch(plan, pointers, target_.ordinal, nullptr); };
-      enqueue();
-      machine_.synchronize();
-      const double error = worst_of_entries(machine_, problem, pointers, pass);
-      const Timing t = time_blocks(machine_, enqueue, options_.blocks);
-      const double tflops = cell_flops(problem, pass) / t.median_ms * 1e-9;
-      const bool right = error <= sample_bound;
-      wrong_ += !right;
-      const std::string config = to_text(main_config(plan));
-      Json row = cell_json(cell, pass);
-      row.update({{"config", config},
-                  {"ms", t.median_ms},
-                  {"tflops", tflops},
-                  {"spread", t.spread},
-                  {"share_of_ceiling", tflops / ceiling_},
-                  {"worst_relative_error", error},
-                  {"correct", right}});
-      say(fmt::format("{} {:<8} {:8.3f} ms {:6.0f} TFLOP/s  {:4.1f} % of ceiling  spread {:.1f} %  error {:.1e}{}  {}", cell_text(problem),
-                      pass_name(pass), t.median_ms, tflops, 100 * tflops / ceiling_, 100 * t.spread, error, right ? "" : " WRONG", config));
-      if (repeater_) repeat(problem, pass, pointers, enqueue, row);
-      if (repeater_ && changes_batch(options_) && options_.configs.empty()) change_batch(problem, pass, row);
-      rows_.push_back(row);
+  // A plan of a cell that is timed.
+  struct Entry {
+    Cell cell;  // with the determinism that is asked for
+    Pass pass;
+    Plan plan;
+    double error = 0;
+    int launches = 1;  // a block
+    std::vector<double> times;
+  };
+
+  void add(const Cell& cell, Pass pass) {
+    Cell asked = cell;
+    asked.problem.determinism = options_.determinism;
+    for (Plan& plan : plans(asked.problem, pass)) entries_.push_back({asked, pass, std::move(plan), 0, 1, {}});
+  }
+
+  Pointers pointers(const Entry& entry) {
+    const i64 bytes = std::max(entry.plan.workspace.total, machine_.workspace_bytes(entry.cell.problem, Pass::forward));
+    return data_.pointers(machine_.memory(bytes), bytes);
+  }
+  // What a backward starts from: the tensors are all cells' own.
+  void run_forward(const Entry& entry, const Pointers& pointers) {
+    if (entry.pass == Pass::backward) machine_.run(entry.cell.problem, Pass::forward, pointers);
+  }
+  void launch(const Entry& entry, const Pointers& pointers) { gpu::launch(entry.plan, pointers, target_.ordinal, nullptr); }
+
+  void check(Entry& entry) {
+    const Pointers at = pointers(entry);
+    data_.poison();
+    machine_.fill(at.workspace, 0xff, at.workspace_bytes);
+    run_forward(entry, at);
+    gpu::prepare(entry.plan, target_.ordinal);
+    launch(entry, at);
+    machine_.synchronize();
+    entry.error = worst_of_entries(machine_, entry.cell.problem, at, entry.pass);
+    entry.launches = launches_a_block(machine_, [&] { launch(entry, at); });
+  }
+
+  // Blocks of all entries take turns, so that a card that warms up favours none.
+  void time() {
+    Progress progress("bench", options_.blocks);
+    for (int block = 0; block < options_.blocks; progress.step(++block))
+      for (Entry& entry : entries_) {
+        const Pointers at = pointers(entry);
+        run_forward(entry, at);
+        const auto enqueue = [&] { launch(entry, at); };
+        machine_.time(enqueue, 2);
+        entry.times.push_back(machine_.time(enqueue, entry.launches));
+      }
+  }
+
+  void report(const Entry& entry) {
+    const Problem& problem = entry.cell.problem;
+    const Timing t = summary(entry.times);
+    const double tflops = cell_flops(problem, entry.pass) / t.median_ms * 1e-9;
+    const bool right = entry.error <= sample_bound;
+    wrong_ += !right;
+    const std::string config = to_text(main_config(entry.plan));
+    Json row = cell_json(entry.cell, entry.pass);
+    row.update({{"config", config},
+                {"ms", t.median_ms},
+                {"tflops", tflops},
+                {"spread", t.spread},
+                {"share_of_ceiling", tflops / ceiling_},
+                {"worst_relative_error", entry.error},
+                {"correct", right}});
+    say(fmt::format("{} {:<8} {:8.3f} ms {:6.0f} TFLOP/s  {:4.1f} % of ceiling  spread {:.1f} %  error {:.1e}{}  {}", cell_text(problem),
+                    pass_name(entry.pass), t.median_ms, tflops, 100 * tflops / ceiling_, 100 * t.spread, entry.error, right ? "" : " WRONG",
+                    config));
+    if (repeater_) {
+      const Pointers at = pointers(entry);
+      run_forward(entry, at);
+      repeat(
+          problem, entry.pass, at, [&] { launch(entry, at); }, row);
+      if (changes_batch(options_) && options_.configs.empty()) change_batch(problem, entry.pass, row);
     }
+    rows_.push_back(row);
   }
 
   void repeat(const Problem& problem, Pass pass, const Pointers& pointers, const std::function<void()>& enqueue, Json& row) {
@@ -136,6 +182,7 @@ class Bench {
   Data data_;
   double ceiling_;
   std::optional<Repeater> repeater_;
+  std::vector<Entry> entries_;
   Json rows_ = Json::array();
   int wrong_ = 0, unequal_ = 0, compared_ = 0, moved_ = 0;
 };

@@ -16,7 +16,7 @@ namespace speedlight::cli {
 namespace {
 
 struct TuneOptions {
-  bool matrix = false, prepare = false, export_rows = false, again = false;
+  bool matrix = false, prepare = false, export_rows = false, again = false, exhaustive = false;
   std::string code_target;
   std::vector<std::string> passes{"forward", "backward"};
   MatrixOptions cells;
@@ -38,7 +38,9 @@ std::vector<TuneCell> cells_of(const TuneOptions& o, const DeviceFacts& card) {
   std::vector<TuneCell> made;
   for (Cell cell : o.matrix ? matrix_cells(o.cells) : std::vector<Cell>{{"problem", o.problem.problem()}}) {
     cell.problem.determinism = o.determinism;
-    for (const std::string& pass : o.passes) made.push_back(tune_cell(cell, pass == "forward" ? Pass::forward : Pass::backward, card));
+    for (const std::string& pass : o.passes)
+      made.push_back(
+          tune_cell(cell, pass == "forward" ? Pass::forward : Pass::backward, card, o.exhaustive ? Reach::all : Reach::neighbours));
   }
   return made;
 }
@@ -274,6 +276,8 @@ Run add_tune(CLI::App& app) {
   command->add_option("--seqlens", options->cells.seqlens, "of the matrix")->delimiter(',');
   command->add_option("--masks", options->cells.causal, "of the matrix: 0 (full), 1 (causal) or 0,1")->delimiter(',');
   add_determinism_option(*command, options->determinism);
+  command->add_flag("--exhaustive", options->exhaustive,
+                    "time every tuning that the card can run, not only the tables' rows and what is near them (prepare it first)");
   command->add_option("--budget", options->budget, "most seconds of timing for a problem and pass")->check(CLI::PositiveNumber);
   command->add_option("--threads", options->threads, "that compile (default: all)");
   command->add_flag("--again", options->again, "measure anew what an interrupted run had measured");

@@ -137,10 +137,13 @@ Timing summary(std::vector<double> times) {
   return {median, (times.back() - times.front()) / median};
 }
 
-Timing time_blocks(Machine& machine, const std::function<void()>& enqueue, int blocks) {
+int launches_a_block(Machine& machine, const std::function<void()>& enqueue) {
   machine.time(enqueue, 2);
-  const double once = machine.time(enqueue, 2);
-  const int count = std::max(3, int(40 / std::max(once, 0.05)));
+  return std::max(3, int(40 / std::max(machine.time(enqueue, 2), 0.05)));
+}
+
+Timing time_blocks(Machine& machine, const std::function<void()>& enqueue, int blocks) {
+  const int count = launches_a_block(machine, enqueue);
   std::vector<double> times;
   for (int i = 0; i < blocks; ++i) times.push_back(machine.time(enqueue, count));
   return summary(std::move(times));

@@ -47,7 +47,9 @@ struct Timing {
   double median_ms = 0, spread = 0;  // spread: (largest - smallest) / median of the blocks
 };
 Timing summary(std::vector<double> times);
-// `blocks` blocks of some 40 ms each, after a warm-up.
+// So many launches take some 40 ms; measured, after a warm-up.
+int launches_a_block(Machine& machine, const std::function<void()>& enqueue);
+// `blocks` such blocks.
 Timing time_blocks(Machine& machine, const std::function<void()>& enqueue, int blocks);
 
 double ceiling_tflops(Machine& machine);  // mma.sync with nothing else to do

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <set>
-#include "candidates.h"
 #include "problem/error.h"
 #include "samples.h"
 
@@ -19,15 +18,16 @@ Plan forced(const Problem& problem, const DeviceFacts& card, const ForwardTuning
 Plan forced(const Problem& problem, const DeviceFacts& card, const BackwardTuning& tuning) { return plan_backward(problem, card, &tuning); }
 
 template <class Config>
-void add_plans(TuneCell& made, const Plan& planned, const DeviceFacts& card, const auto& candidates) {
+void add_plans(TuneCell& made, const Plan& planned, const DeviceFacts& card, Reach reach, const auto& candidates) {
   const auto& config = std::get<Config>(main_config(planned));
   Spec spec = config.spec;
   if (made.cell.problem.determinism == Determinism::none) spec.determinism = Determinism::none;  // a table's row may add in order unasked
-  const auto list = candidates(spec, card);
+  const auto list = candidates(spec, card, reach);
   made.considered += list.considered, made.valid += int(list.valid.size());
   for (const auto& tuning : list.valid) {
+    if (reach == Reach::neighbours && made.plans.size() >= most_neighbours) break;
     Plan plan = forced(made.cell.problem, card, tuning);
-    if (main_config(plan) != main_config(planned) && made.plans.size() < most_candidates) made.plans.push_back(std::move(plan));
+    if (main_config(plan) != main_config(planned)) made.plans.push_back(std::move(plan));
   }
 }
 
@@ -41,15 +41,15 @@ const KernelConfig& main_config(const Plan& plan) {
       fmt::format("the {} of this problem has no main kernel to tune: every length and head count must be positive", pass_name(plan.pass)));
 }
 
-TuneCell tune_cell(const Cell& cell, Pass pass, const DeviceFacts& card) {
+TuneCell tune_cell(const Cell& cell, Pass pass, const DeviceFacts& card, Reach reach) {
   TuneCell made{cell, pass, {}, 0, 0};
   const bool forward = pass == Pass::forward;
   const Plan planned = forward ? plan_forward(cell.problem, card) : plan_backward(cell.problem, card);
   made.plans.push_back(planned);
   if (forward)
-    add_plans<ForwardConfig>(made, planned, card, forward_candidates);
+    add_plans<ForwardConfig>(made, planned, card, reach, forward_candidates);
   else
-    add_plans<BackwardConfig>(made, planned, card, backward_candidates);
+    add_plans<BackwardConfig>(made, planned, card, reach, backward_candidates);
   return made;
 }
 

@@ -1,5 +1,6 @@
 // Times the candidates of one problem and pass on the GPU that is there.
 #pragma once
+#include "candidates.h"
 #include "halving.h"
 #include "measure.h"
 #include "plan/user_table.h"
@@ -13,9 +14,9 @@ struct TuneCell {
   Pass pass;
   std::vector<Plan> plans;
   int considered = 0,
-      valid = 0;  // tunings that were looked at, and those of them that the card can run: at most most_candidates are planned
+      valid = 0;  // tunings that were looked at, and those of them that the card can run: of neighbours at most most_neighbours are planned
 };
-TuneCell tune_cell(const Cell& cell, Pass pass, const DeviceFacts& card);
+TuneCell tune_cell(const Cell& cell, Pass pass, const DeviceFacts& card, Reach reach = Reach::neighbours);
 const KernelConfig& main_config(const Plan& plan);  // of a plan that has a main kernel
 // Everything that timing the cells will load, none twice: for the targets of the GPU and, in the twin, of the card.
 std::vector<Recipe> recipes_of(std::span<const TuneCell> cells, std::span<const int> targets);

@@ -38,7 +38,8 @@ void start_forward(const Driver& d, const Plan& plan, const PlannedLaunch& launc
   const ForwardConfig& config = std::get<ForwardConfig>(launch.config);
   if (config.tuning.copy == Copy::bulk) {
     const MapShape q = bind_map(plan, pointers, Operand::q, config.query_rows());
-    const MapShape k = bind_map(plan, pointers, Operand::k, config.tuning.keys), v = bind_map(plan, pointers, Operand::v, config.tuning.keys);
+    const MapShape k = bind_map(plan, pointers, Operand::k, config.tuning.keys),
+                   v = bind_map(plan, pointers, Operand::v, config.tuning.keys);
     params.q_map = encode(d, q), params.q_map_batch = q.has_batch, params.q_map_head = q.has_head;
     params.k_map = encode(d, k), params.k_map_batch = k.has_batch, params.k_map_head = k.has_head;
     params.v_map = encode(d, v), params.v_map_batch = v.has_batch, params.v_map_head = v.has_head;

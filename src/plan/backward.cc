@@ -40,7 +40,7 @@ BackwardConfig choose_config(const Problem& p, const DeviceFacts& card, const Ba
   }
   const BackwardRow& row =
       choose_row(tables_for(card.target).backward,
-                 {int(p.head_dim), mask == MaskKind::band, heads_to_count(p, p.heads_kv), p.seqlen_k, walk_of(p)}, card.sms);
+                 {int(p.head_dim), mask == MaskKind::band, heads_to_count(p, p.heads_kv), p.seqlen_k, walk_of(p), asked}, card.sms);
   reason = row.reason;
   return config(row.tuning);
 }

@@ -13,7 +13,8 @@ struct Work {
   int head_dim;
   bool banded;
   i64 heads, owned;
-  i64 walk;  // how many positions a tile walks past on the average, as far as the mask lets it
+  i64 walk;              // how many positions a tile walks past on the average, as far as the mask lets it
+  bool ordered = false;  // whether an order of the adds to dQ is asked for
 };
 
 constexpr i64 tile_of(const ForwardTuning& t) { return t.rows; }
@@ -23,11 +24,12 @@ constexpr i64 tile_of(const BackwardTuning& t) { return t.keys; }
 // largest tile that does neither, else the smallest.
 template <class T>
 const Row<T>& choose_row(std::span<const Row<T>> rows, const Work& work, int sms) {
-  const Row<T>* chosen = &*std::ranges::find_if(rows, [&](const Row<T>& row) { return row.takes(work.head_dim, work.banded, work.walk); });
+  const Row<T>* chosen =
+      &*std::ranges::find_if(rows, [&](const Row<T>& row) { return row.takes(work.head_dim, work.banded, work.walk, work.ordered); });
   const auto next_smaller = [&]() -> const Row<T>* {
     const Row<T>* best = nullptr;
     for (const Row<T>& row : rows) {
-      const bool applies = row.takes(work.head_dim, work.banded, 0) && tile_of(row.tuning) < tile_of(chosen->tuning);
+      const bool applies = row.takes(work.head_dim, work.banded, 0, work.ordered) && tile_of(row.tuning) < tile_of(chosen->tuning);
       if (applies && (!best || tile_of(row.tuning) > tile_of(best->tuning))) best = &row;
     }
     return best;

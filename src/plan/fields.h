@@ -62,12 +62,6 @@ struct EnumText<MatrixStore> {
   static constexpr bool first_is_silent = false;
 };
 template <>
-struct EnumText<Softmax> {
-  static constexpr std::string_view type = "Softmax";
-  static constexpr std::array<std::string_view, 2> names{"keep", "recompute"};
-  static constexpr bool first_is_silent = false;
-};
-template <>
 struct EnumText<BackwardSchedule> {
   static constexpr std::string_view type = "BackwardSchedule";
   static constexpr std::array<std::string_view, 2> names{"single", "split"};
@@ -102,7 +96,6 @@ void fields(V& v, T& t) {
   v.number(".s", "step", t.step);
   v.number("x", "stages", t.stages);
   v.word("copy", t.copy);
-  v.word("softmax", t.softmax);
   v.flag("overlap", t.overlap);
   v.number(".b", "blocks", t.blocks);
 }

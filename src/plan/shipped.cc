@@ -18,7 +18,7 @@ template <class T>
 std::vector<T> tunings(std::span<const Row<T>> rows, int head_dim, bool masked) {
   std::vector<T> list;
   for (const Row<T>& row : rows)
-    if (row.takes(head_dim, masked, 0) && std::ranges::find(list, row.tuning) == list.end()) list.push_back(row.tuning);
+    if (row.takes(head_dim, masked, 0, true) && std::ranges::find(list, row.tuning) == list.end()) list.push_back(row.tuning);
   return list;
 }
 

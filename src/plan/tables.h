@@ -17,9 +17,10 @@ struct Row {
   i64 walk;  // for problems whose tiles walk so far at most (see choose.h)
   T tuning;
   const char* reason;
+  bool only_ordered = false;  // for problems that ask for an order of the adds to dQ
 
-  constexpr bool takes(int dim, bool banded, i64 length) const {
-    return dim == head_dim && mask != (banded ? MaskUse::none : MaskUse::band) && length <= walk;
+  constexpr bool takes(int dim, bool banded, i64 length, bool ordered) const {
+    return dim == head_dim && mask != (banded ? MaskUse::none : MaskUse::band) && length <= walk && (ordered || !only_ordered);
   }
 };
 inline constexpr i64 any_length = i64(1) << 62;
@@ -87,7 +88,7 @@ constexpr bool rows_complete(std::span<const R> rows) {
   for (const int dim : {64, 128})
     for (const bool banded : {false, true}) {
       bool found = false;
-      for (const R& row : rows) found = found || row.takes(dim, banded, any_length);
+      for (const R& row : rows) found = found || row.takes(dim, banded, any_length, false);
       if (!found) return false;
     }
   return true;

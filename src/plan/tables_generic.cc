@@ -8,18 +8,18 @@ namespace {
 // clang-format off
 constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, any_length,
-     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .overlap = true,
+     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .overlap = true,
       .blocks = 2},
      "two blocks an SM hide each other's start and end; the one tile that did well at every length on an H200"},
     {64, MaskUse::any, any_length,
-     {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .overlap = true,
+     {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::cp_async, .overlap = true,
       .blocks = 2},
      "small tiles fill the card when there are few rows"},
     {128, MaskUse::any, any_length,
-     {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .blocks = 2},
+     {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .blocks = 2},
      "no spill, and two blocks an SM hide each other's start and end; the 256-row tile spills without bulk copies"},
     {128, MaskUse::any, any_length,
-     {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .softmax = Softmax::keep, .blocks = 2},
+     {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::cp_async, .blocks = 2},
      "small tiles fill the card when there are few rows"},
 };
 

@@ -8,28 +8,27 @@ namespace {
 // clang-format off
 constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, 1280,
-     {.rows = 128, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true,
-      .blocks = 2},
-     "by count bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 323 at S512, "
-     "256-row tile 309)"},
+     {.rows = 128, .keys = 64, .warps = 4, .step = 16, .stages = 2, .copy = Copy::bulk, .overlap = true, .blocks = 3},
+     "by count bound by mma; three blocks an SM hide each other's start, diagonal and end: within 0.5 % of two blocks with 32-key steps by the model, "
+     "and on an H200 within these limits 319 at S512, causal 202, 319 at S512, S2048 (two blocks 287 to 313, 182, 299)"},
     {64, MaskUse::any, any_length,
-     {.rows = 256, .keys = 128, .warps = 8, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true,
+     {.rows = 256, .keys = 128, .warps = 8, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true,
       .blocks = 1},
      "by count bound by mma; 128-key stages halve the waits (on an H200 within these limits 414 at S8192, 128-row tile 400)"},
     {64, MaskUse::any, any_length,
-     {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .overlap = true,
+     {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true,
       .blocks = 2},
      "small tiles fill the card when there are few rows"},
     {128, MaskUse::any, 768,
-     {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .blocks = 2},
+     {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
      "by count bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 340 at S512, "
      "256-row tile 324)"},
     {128, MaskUse::any, any_length,
-     {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .blocks = 1},
+     {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 1},
      "by count bound by mma; 256 rows share each key load. Spills up to 56 bytes; on an H200 within these limits the 128-row tile, which "
      "spills 24, is slower (S8192: 401 against 441)"},
     {128, MaskUse::any, any_length,
-     {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .softmax = Softmax::keep, .blocks = 2},
+     {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
      "small tiles fill the card when there are few rows"},
 };
 
@@ -57,6 +56,12 @@ constexpr BackwardRow backward_rows[] = {
       .blocks = 1},
      "the row below, in order and finishing dQ, which spares two passes; at S512 0.6 % less than the row above by the model, and 270 against "
      "188 on an H200"},
+    {128, MaskUse::any, any_length,
+     {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
+      .bulk_loads = true, .finish = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix,
+      .blocks = 1},
+     "in order: finishing dQ beats leaving that to a pass of its own (on an H200 341, 355, causal 296, 343 at S2048, S8192 against 333, 355, 281, 329)",
+     true},
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
       .bulk_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},

@@ -1,7 +1,7 @@
 // Rows that `speedlight tune` measured on a user's own card: like the built-in tables, but text, and only for the card they came from.
 //
 // A row is a line: the config, then named values in this order,
-//   fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1 target=sm_90 card="NVIDIA H200" walk=12 own=9 work=11 ms=1.234 machine="NVIDIA H200"
+//   fwd.bf16.d128.band.m256n64w8.s16x3.bulk.b1 target=sm_90 card="NVIDIA H200" walk=12 own=9 work=11 ms=1.234 machine="NVIDIA H200"
 //   date=2026-01-31 commit=0123abc
 // (one line). Empty lines and lines that begin with '#' do not count.
 #pragma once

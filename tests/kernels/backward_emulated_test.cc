@@ -276,9 +276,9 @@ using Variants =
                    Variant<DType::fp16, 128, for_sm_80(single128)>, Variant<DType::fp16, 128, split128>,
                    Variant<DType::bf16, 64, with_bulk_loads(a2)>, Variant<DType::bf16, 128, for_sm_80(split128)>,
                    Variant<DType::fp16, 64, small64>, Variant<DType::bf16, 128, wide128>, Variant<DType::fp16, 128, for_sm_80(small128)>,
-                   Ordered<DType::bf16, 64, a2>, Ordered<DType::bf16, 128, split128>,
-                   Ordered<DType::fp16, 128, for_sm_80(single128)>, Ordered<DType::fp16, 64, finishing(a2)>,
-                   Ordered<DType::bf16, 128, finishing(split128)>, Ordered<DType::bf16, 128, for_sm_80(finishing(single128))>>;
+                   Ordered<DType::bf16, 64, a2>, Ordered<DType::bf16, 128, split128>, Ordered<DType::fp16, 128, for_sm_80(single128)>,
+                   Ordered<DType::fp16, 64, finishing(a2)>, Ordered<DType::bf16, 128, finishing(split128)>,
+                   Ordered<DType::bf16, 128, for_sm_80(finishing(single128))>>;
 TYPED_TEST_SUITE(Backward, Variants);
 
 TYPED_TEST(Backward, WithoutMask) {

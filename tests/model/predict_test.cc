@@ -15,13 +15,13 @@ class RealCode : public testing::Test {
 };
 
 TEST(Mma, OfATileFollowFromItsShape) {
-  const auto forward = std::get<ForwardConfig>(parse_config("fwd.bf16.d128.none.m256n64w8.s16x3.bulk.keep.b1"));
+  const auto forward = std::get<ForwardConfig>(parse_config("fwd.bf16.d128.none.m256n64w8.s16x3.bulk.b1"));
   EXPECT_EQ(stage_mma(forward), 256);
   EXPECT_EQ(step_mma(forward), 64);
 }
 
 TEST_F(RealCode, ForwardHoldsItsTileAndLittleElse) {
-  const KernelCode code = analyse(parse_config("fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b2"), 120);
+  const KernelCode code = analyse(parse_config("fwd.bf16.d128.none.m128n32w4.s16x3.bulk.b2"), 120);
   ASSERT_EQ(code.roles.size(), 1u);
   const Counts& whole = code.roles[0].whole;
   EXPECT_EQ(whole.mma, 128);

@@ -12,14 +12,14 @@ struct Cell {
   const char *forward, *backward;
 };
 
-constexpr const char* fwd64 = "fwd.bf16.d64.none.m128n64w4.s32x3.bulk.keep.overlap.b2";
-constexpr const char* fwd64_long = "fwd.bf16.d64.none.m256n128w8.s32x3.bulk.keep.overlap.b1";
-constexpr const char* fwd64_band = "fwd.bf16.d64.band.m128n64w4.s32x3.bulk.keep.overlap.b2";
-constexpr const char* fwd64_band_long = "fwd.bf16.d64.band.m256n128w8.s32x3.bulk.keep.overlap.b1";
-constexpr const char* fwd128 = "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b2";
-constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.keep.b1";
-constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.keep.b2";
-constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.keep.b1";
+constexpr const char* fwd64 = "fwd.bf16.d64.none.m128n64w4.s16x2.bulk.overlap.b3";
+constexpr const char* fwd64_long = "fwd.bf16.d64.none.m256n128w8.s32x3.bulk.overlap.b1";
+constexpr const char* fwd64_band = "fwd.bf16.d64.band.m128n64w4.s16x2.bulk.overlap.b3";
+constexpr const char* fwd64_band_long = "fwd.bf16.d64.band.m256n128w8.s32x3.bulk.overlap.b1";
+constexpr const char* fwd128 = "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.b2";
+constexpr const char* fwd128_long = "fwd.bf16.d128.none.m256n64w8.s16x3.bulk.b1";
+constexpr const char* fwd128_band = "fwd.bf16.d128.band.m128n32w4.s16x3.bulk.b2";
+constexpr const char* fwd128_band_long = "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.b1";
 // A 64 (q) x 128 (kv) tile with P and dS in registers; D128: V in registers beyond 192 rows of a walk, in shared memory up to there (its own test).
 // Short rows add in order and finish dQ.
 constexpr const char* bwd64 = "bwd.bf16.d64.none.run_to_run.single.m64n128w4.c2.q1o1.v_registers.bulk_loads.finish.dq2x2.v4.stmatrix.b2";
@@ -77,6 +77,18 @@ TEST(Golden, ShortD128RowsOnSm120KeepVInSharedMemory) {
     const std::string text = main_text(plan_backward(dense(256, 16, 16, seqlen, seqlen, 128), *find_card("rtx5090")), Step::backward);
     EXPECT_EQ(text.find("v_registers") == std::string::npos, seqlen <= 192) << text;
   }
+}
+
+TEST(Golden, LongD128RowsFinishDqWhereAnOrderIsAskedFor) {
+  for (const char* card : {"rtx5090", "h200"})
+    for (const int dim : {64, 128})
+      for (const Determinism how : {Determinism::none, Determinism::run_to_run, Determinism::batch_invariant}) {
+        Problem p = dense(4, 2048 / dim, 2048 / dim, 8192, 8192, dim);
+        p.determinism = how;
+        const std::string text = main_text(plan_backward(p, *find_card(card)), Step::backward);
+        EXPECT_EQ(text.find(".run_to_run.") != std::string::npos, how != Determinism::none) << text;
+        EXPECT_EQ(text.find(".finish.") != std::string::npos, how != Determinism::none && dim == 128) << text;
+      }
 }
 
 TEST(Golden, HeadsAreGroupedOnlyOverLongMaskedSequences) {

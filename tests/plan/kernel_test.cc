@@ -76,8 +76,8 @@ TEST(ConfigText, RoundTripsEveryShippedConfigAndNamesItsSymbolUniquely) {
 TEST(ConfigText, IsWhatCachesAlreadyHold) {
   // A change here makes every cached kernel and bundle stale: raise the store's schema with it.
   const Spec spec{.dtype = DType::bf16, .head_dim = 128, .value_dim = 128, .mask = MaskKind::band};
-  EXPECT_EQ(to_text(ForwardConfig{spec, {.rows = 256, .keys = 64, .warps = 8, .softmax = Softmax::recompute, .overlap = true}}),
-            "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.recompute.overlap.b1");
+  EXPECT_EQ(to_text(ForwardConfig{spec, {.rows = 256, .keys = 64, .warps = 8, .overlap = true}}),
+            "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.overlap.b1");
   EXPECT_EQ(to_text(BackwardConfig{spec, {.v_registers = true}}),
             "bwd.bf16.d128.band.single.m64n128w4.c1.q1o1.v_registers.dq1x4.v4.stmatrix.b1");
   EXPECT_EQ(to_text(PreprocessConfig{{.dtype = DType::fp16, .head_dim = 64, .value_dim = 64}}), "bwd_pre.fp16.d64");
@@ -87,7 +87,7 @@ TEST(ConfigText, IsWhatCachesAlreadyHold) {
   EXPECT_EQ(to_text(CeilingConfig{}), "ceiling.bf16");
   EXPECT_EQ(to_text(DigestConfig{}), "digest");
   EXPECT_EQ(to_text(ForwardConfig{{.head_dim = 128, .value_dim = 64, .determinism = Determinism::run_to_run, .dropout = true}, {}}),
-            "fwd.bf16.d128v64.none.run_to_run.dropout.m128n32w4.s16x3.bulk.keep.b1");
+            "fwd.bf16.d128v64.none.run_to_run.dropout.m128n32w4.s16x3.bulk.b1");
 }
 
 TEST(ConfigText, RefusesWhatIsNotCanonical) {
@@ -107,10 +107,10 @@ TEST(ConfigText, RefusesWhatIsNotCanonical) {
   EXPECT_NE(refusal("fwd.bf16.d99999").find("at most 65535"), std::string::npos);
   EXPECT_NE(refusal("pack.e").find("element_bytes"), std::string::npos);
   EXPECT_NE(refusal("pack.e2.").find("expected the end"), std::string::npos);
-  EXPECT_NE(refusal("fwd.bf16.d128v128.none.m128n32w4.s16x3.bulk.keep.b1").find("repeats"), std::string::npos);
+  EXPECT_NE(refusal("fwd.bf16.d128v128.none.m128n32w4.s16x3.bulk.b1").find("repeats"), std::string::npos);
   for (const char* text :
-       {"fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep", "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b1.b1",
-        "fwd.bf16.d128.none.plain.m128n32w4.s16x3.bulk.keep.b1", "fwd.bf16.d128.none.m128w4n32.s16x3.bulk.keep.b1", "pack.e-2", "pack. e2"})
+       {"fwd.bf16.d128.none.m128n32w4.s16x3.bulk", "fwd.bf16.d128.none.m128n32w4.s16x3.bulk.b1.b1",
+        "fwd.bf16.d128.none.plain.m128n32w4.s16x3.bulk.b1", "fwd.bf16.d128.none.m128w4n32.s16x3.bulk.b1", "pack.e-2", "pack. e2"})
     EXPECT_NE(refusal(text), "accepted") << text;
 }
 
@@ -146,10 +146,10 @@ TEST(KernelSource, NamesTheEntryItsBoundsAndEveryField) {
 }
 
 TEST(RunsOn, AsksForInstructionsAndSharedMemory) {
-  const KernelConfig bulk = parse_config("fwd.bf16.d128.none.m128n32w4.s16x3.bulk.keep.b1");
+  const KernelConfig bulk = parse_config("fwd.bf16.d128.none.m128n32w4.s16x3.bulk.b1");
   EXPECT_TRUE(runs_on(bulk, 90) && runs_on(bulk, 120));
   EXPECT_FALSE(runs_on(bulk, 80) || runs_on(bulk, 86));
-  const KernelConfig deep = parse_config("fwd.bf16.d128.none.m128n64w4.s16x4.cp_async.keep.b1");  // 128 KiB
+  const KernelConfig deep = parse_config("fwd.bf16.d128.none.m128n64w4.s16x4.cp_async.b1");  // 128 KiB
   EXPECT_TRUE(runs_on(deep, 80) && runs_on(deep, 90));
   EXPECT_FALSE(runs_on(deep, 86) || runs_on(deep, 120));
   const KernelConfig adds = parse_config("bwd.bf16.d64.none.single.m64n128w4.c1.q1o1.dq1x4.v4.plain.b1");
@@ -159,7 +159,7 @@ TEST(RunsOn, AsksForInstructionsAndSharedMemory) {
   EXPECT_TRUE(runs_on(parse_config("bwd_post.bf16.d64.m64n64.dq2x2"), 80));
   EXPECT_FALSE(runs_on(parse_config("bwd_post.bf16.d64.m64n64.dq0x2"), 80));
   EXPECT_FALSE(runs_on(parse_config("bwd_post.bf16.d64.m64n128.dq2x2"), 80));
-  EXPECT_FALSE(runs_on(parse_config("fwd.bf16.d96.none.m128n32w4.s16x3.bulk.keep.b1"), 90)) << "not a head dim of this version";
+  EXPECT_FALSE(runs_on(parse_config("fwd.bf16.d96.none.m128n32w4.s16x3.bulk.b1"), 90)) << "not a head dim of this version";
 }
 
 TEST(Shipped, EveryTargetHasTheKernelsOfBothDtypesHeadDimsAndMasks) {

@@ -11,11 +11,12 @@ namespace speedlight::cli {
 namespace {
 
 template <class Config, class Tuning>
-void check(const Candidates<Tuning>& candidates, const std::vector<Tuning>& rows, const Spec& spec, const DeviceFacts& card) {
+void check(const Candidates<Tuning>& candidates, const std::vector<Tuning>& rows, const Spec& spec, const DeviceFacts& card,
+           size_t most = most_neighbours) {
   const std::string at = card.name + " " + to_text(KernelConfig(Config{spec, rows[0]}));
   const std::vector<Tuning>& found = candidates.valid;
   EXPECT_LE(found.size(), size_t(candidates.considered)) << at;
-  EXPECT_LE(found.size(), most_candidates) << at << ": all that are valid are timed";
+  EXPECT_LE(found.size(), most) << at << ": all that are valid are timed";
   EXPECT_GE(found.size(), 8u) << at;
   EXPECT_TRUE(std::ranges::equal(rows, std::span(found).first(rows.size()))) << at << ": the table's rows come first";
   std::set<std::string> texts;
@@ -34,9 +35,22 @@ TEST(Candidates, AreValidOnEveryCardAndNeitherFewNorMany) {
       for (const MaskKind mask : {MaskKind::none, MaskKind::band}) {
         const Spec spec{.dtype = DType::bf16, .head_dim = dim, .value_dim = dim, .mask = mask};
         const bool masked = mask == MaskKind::band;
-        check<ForwardConfig>(forward_candidates(spec, card), forward_tunings(card.target, dim, masked), spec, card);
-        check<BackwardConfig>(backward_candidates(spec, card), backward_tunings(card.target, dim, masked), spec, card);
+        check<ForwardConfig>(forward_candidates(spec, card, Reach::neighbours), forward_tunings(card.target, dim, masked), spec, card);
+        check<BackwardConfig>(backward_candidates(spec, card, Reach::neighbours), backward_tunings(card.target, dim, masked), spec, card);
       }
+}
+
+TEST(Candidates, AllAreMany) {
+  for (const char* name : {"h200", "rtx5090", "rtx3090"})
+    for (const u16 dim : {u16(64), u16(128)}) {
+      const DeviceFacts card = *find_card(name);
+      const Spec spec{.dtype = DType::bf16, .head_dim = dim, .value_dim = dim, .mask = MaskKind::band};
+      const auto forward = forward_candidates(spec, card, Reach::all);
+      const auto backward = backward_candidates(spec, card, Reach::all);
+      EXPECT_GE(std::min(forward.valid.size(), backward.valid.size()), 2 * most_neighbours);
+      check<ForwardConfig>(forward, forward_tunings(card.target, dim, true), spec, card, 1000);
+      check<BackwardConfig>(backward, backward_tunings(card.target, dim, true), spec, card, 1000);
+    }
 }
 
 TEST(Candidates, OfACellBeginWithWhatIsPlanned) {
@@ -47,7 +61,7 @@ TEST(Candidates, OfACellBeginWithWhatIsPlanned) {
         const TuneCell made = tune_cell(cell, pass, card);
         const Plan planned = pass == Pass::forward ? plan_forward(cell.problem, card) : plan_backward(cell.problem, card);
         EXPECT_EQ(main_config(made.plans.front()), main_config(planned));
-        EXPECT_LE(made.plans.size(), most_candidates);
+        EXPECT_LE(made.plans.size(), most_neighbours);
         EXPECT_GE(made.plans.size(), size_t(made.valid));
         EXPECT_GE(made.considered, made.valid);
         EXPECT_GE(made.plans.size(), 8u) << to_text(main_config(planned));

@@ -14,6 +14,7 @@ constexpr double cost_mufu = 1.3, cost_convert = 0.7, cost_minmax = 0.65, cost_o
 constexpr double wait_step = 75;    // ... forward softmax step whose exponentials have no product beside them
 constexpr double wait_stage = 200;  // ... forward ring stage
 constexpr double wait_chunk = 727;  // ... backward piece of scores, from its product through the exponentials and barriers to dQ
+constexpr double wait_split = 500;  // ... the same where roles are split between the warps
 constexpr double cost_once = 3.7;   // ... instruction before or after the loops (latencies of memory and of dependent code)
 // Not fitted.
 constexpr double launch_seconds = 3e-6;
@@ -104,7 +105,8 @@ Shape shape_of(const KernelConfig& config) {
             f->tuning.overlap ? 0 : steps * wait_step, wait_step, wait_stage};
   }
   const auto& b = std::get<BackwardConfig>(config);
-  return {double(b.tuning.warps), 0, b.tuning.chunks * wait_chunk, b.tuning.chunks * wait_chunk, 0};
+  const double wait = b.tuning.schedule == BackwardSchedule::split ? wait_split : b.tuning.chunks * wait_chunk;
+  return {double(b.tuning.warps), 0, wait, wait, 0};
 }
 
 BlockCycles block_cycles(const DeviceFacts& card, const KernelCode& code, const BlockWork& work) {

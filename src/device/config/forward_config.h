@@ -4,12 +4,6 @@
 
 namespace speedlight {
 
-// How the running maximum is kept. Both are exact: a vote finds the steps whose exponentials against the old reference would overflow.
-enum class Softmax : u8 {
-  keep,       // exponentials against the old reference; scores kept for the redo
-  recompute,  // the same, but the redo multiplies Q K^T again (fewer registers)
-};
-
 struct ForwardTuning {
   u16 rows = 128;  // query rows a block (m)
   u16 keys = 32;   // keys a ring stage (n)
@@ -17,7 +11,6 @@ struct ForwardTuning {
   u8 step = 16;    // keys a softmax step
   u8 stages = 3;   // ring depth
   Copy copy = Copy::bulk;
-  Softmax softmax = Softmax::keep;
   bool overlap = false;  // multiply the next step's scores beside this step's exponentials
   u8 blocks = 1;         // blocks an SM that the register budget is made for
   constexpr bool operator==(const ForwardTuning&) const = default;
@@ -40,7 +33,7 @@ struct ForwardConfig {
     return (spec.head_dim == 64 || spec.head_dim == 128) && spec.head_dim == spec.value_dim && spec.dtype != DType::fp32 && t.warps >= 1 &&
            t.warps <= 16 && t.rows % t.warps == 0 && (warp_rows() == 16 || warp_rows() == 32) &&
            (t.step == 16 || t.step == 32 || t.step == 64) && t.keys % t.step == 0 && t.keys >= 16 && t.keys <= 256 && t.stages >= 2 &&
-           t.stages <= 8 && query_entries() < t.stages && t.blocks >= 1 && t.blocks <= 4 &&
+           t.stages <= 8 && query_entries() <= t.stages - (t.copy == Copy::cp_async) && t.blocks >= 1 && t.blocks <= 4 &&
            // cp.async: the threads divide a tile's 16-byte chunks evenly
            (t.copy == Copy::bulk || t.keys * (spec.head_dim / 8) % threads() == 0);
   }

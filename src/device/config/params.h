@@ -31,7 +31,8 @@ struct ForwardParams {
   i32 head_group;    // this many (batch, head) pairs walk their query tiles together; divides batch * heads_q
   i32 sm_count;      // blocks this far apart tend to share an SM (attention/schedule.h, dealt_rows); 0: unknown
   bool out_fp32;
-  bool q_map_batch, q_map_head, k_map_batch, k_map_head, v_map_batch, v_map_head;  // false: that dimension is broadcast, its coordinate is 0
+  bool q_map_batch, q_map_head, k_map_batch, k_map_head, v_map_batch,
+      v_map_head;  // false: that dimension is broadcast, its coordinate is 0
 };
 
 // Shared by preprocess, main and postprocess.

@@ -60,8 +60,8 @@ class SplitBackward {
 
   ptx::SharedAddress barrier(i32 which, i32 n) const { return at_.shared + u32(G::shared.handoffs + which * 16 + (n & 1) * 8); }
   void wait(i32 which, i32 n) const { ptx::mbarrier_wait(barrier(which, n), (u32(n) & 2) != 0); }
-  // One arrival of the warp, after all that its lanes did.
-  void arrive(i32 which, i32 n) const { ptx::mbarrier_arrive_if(barrier(which, n), ptx::elected()); }
+  // Every lane arrives for what it did itself: as fast as a warp barrier and one arrival, and compute-sanitizer follows it (docs/sanitizer.md).
+  void arrive(i32 which, i32 n) const { ptx::mbarrier_arrive(barrier(which, n)); }
 
   // The first loads, and all of the mbarriers.
   void start(const QueryWalk& walk) const {
@@ -71,7 +71,7 @@ class SplitBackward {
       for (i32 which = 0; which < handoffs; ++which)
 #pragma unroll
         for (i32 n = 0; n < 2; ++n)
-          ptx::mbarrier_init(barrier(which, n), which == rows_free ? C.tuning.warps : which < p_full ? role_warps : 1);
+          ptx::mbarrier_init(barrier(which, n), 32 * (which == rows_free ? C.tuning.warps : which < p_full ? role_warps : 1));
       ptx::mbarrier_fence_init();
     }
     Rows::load_q(at_, walk, 0);
@@ -109,7 +109,6 @@ class SplitBackward {
           add_dq<G::masked>(behind, n - 1);
         }
       }
-      ptx::sync_warp();
       if (n > 0) arrive(ds_free, n - 1);
       arrive(rows_free, n);
       plain_behind = plain;
@@ -138,7 +137,6 @@ class SplitBackward {
       };
       const auto written = [&] {
         turn.report(turn_word(n));
-        ptx::sync_warp();
         arrive(ds_full, n);
       };
       if (at_.unmasked(walk.tile))
@@ -147,7 +145,6 @@ class SplitBackward {
         score_gradients<G::masked>(walk, n, v, dk, meanwhile, written);
       else
         meanwhile(), written();
-      ptx::sync_warp();
       arrive(rows_free, n);
       added = behind, behind = walk;
       walk = ahead;
@@ -192,7 +189,6 @@ class SplitBackward {
         const u32(&w)[4] = p.x[k16][m];
         ptx::store_shared_128(p_fragments(number) + u32((m * (N / 2) + k16) * 512), {w[0], w[1], w[2], w[3]});
       }
-    ptx::sync_warp();
     arrive(pair(), number);
     handed();
     multiply<G::dtype, typename G::RowTile>(dv, p, Rows::dout_tile(at, number) + lane_offset<Walk::down>(at.lane));

@@ -53,8 +53,8 @@ class Forward {
   static constexpr DType T = C.spec.dtype;
   static constexpr ForwardShared shared = forward_shared(C);
   static constexpr i32 D = C.spec.head_dim, keys = C.tuning.keys, step = C.tuning.step, steps = keys / step;
-  static constexpr i32 M = C.warp_rows() / 16;  // m16 fragments a warp
-  static constexpr i32 N = step / 8;            // n8 fragments of a step's scores
+  static constexpr i32 M = C.warp_rows() / 16;             // m16 fragments a warp
+  static constexpr i32 N = step / 8;                       // n8 fragments of a step's scores
   static constexpr i32 query_entries = C.query_entries();  // the ring's first
   using Tile = tile::Swizzled<keys, D>;
   using QueryTile = tile::Swizzled<C.query_rows(), D>;
@@ -201,12 +201,10 @@ class Forward {
       else
         try_all(probabilities, sum, now, scale);
       if (ptx::any(sum.suspicious(rows))) [[unlikely]] {
-        if (ptx::any(sum.fails(rows, t == 0 && first))) {
-          if constexpr (C.tuning.softmax == Softmax::recompute) form_scores(now, at);
+        if (ptx::any(sum.fails(rows, t == 0 && first)))
           redo(probabilities, sum, now, scale);
-        } else {
+        else
           sum.raise_limit(rows);
-        }
       }
       accumulate(probabilities, sum, at);
     }

@@ -59,7 +59,6 @@ Candidates<ForwardConfig> forward_candidates(bool more) {
   vary(list, more ? Numbers{2, 3, 4, 8} : Numbers{2, 3, 4}, [](C& c, int n) { c.tuning.stages = u8(n); });
   keep_valid(list);
   vary(list, std::vector{Copy::cp_async, Copy::bulk}, [](C& c, Copy copy) { c.tuning.copy = copy; });
-  vary(list, std::vector{Softmax::keep, Softmax::recompute}, [](C& c, Softmax how) { c.tuning.softmax = how; });
   vary(list, std::vector{false, true}, [](C& c, bool overlap) { c.tuning.overlap = overlap; });
   vary_specs(list, more, false);
   return list;
