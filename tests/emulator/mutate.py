@@ -19,6 +19,7 @@ TIMEOUT = 120  # seconds a kernel
 # Worst last. A run of several kernels ends as the first of these that one of them gives.
 OUTCOMES = ['diagnosed', 'wrong result', 'crashes', 'does not end', 'missed']
 CAUGHT = {'diagnosed', 'wrong result', 'crashes'}
+DIAGNOSED = {'sync', 'handoff'}  # kinds that must be
 
 Mutant = collections.namedtuple('Mutant', 'id kind file line text change')
 Result = collections.namedtuple('Result', 'mutant outcome detail seconds')
@@ -78,7 +79,7 @@ class Program:
             result = self.run(test, m.id)
             if worst[1].startswith('no kernel') or OUTCOMES.index(result[0]) < OUTCOMES.index(worst[0]):
                 worst = result
-            if worst[0] == 'diagnosed' or (worst[0] in CAUGHT and m.kind != 'sync'):
+            if worst[0] == 'diagnosed' or (worst[0] in CAUGHT and m.kind not in DIAGNOSED):
                 break
         if worst[0] == 'missed':
             reason = equivalent.reason(m)
@@ -100,7 +101,7 @@ def chosen(mutants, a):
 
 
 def good(r):
-    return r.outcome == 'equivalent' or r.outcome == 'diagnosed' or r.outcome in CAUGHT and r.mutant.kind != 'sync'
+    return r.outcome == 'equivalent' or r.outcome == 'diagnosed' or r.outcome in CAUGHT and r.mutant.kind not in DIAGNOSED
 
 
 def main():

@@ -66,6 +66,7 @@ struct Slot {
 struct Warp {
   Block* block = nullptr;
   Thread* lanes = nullptr;
+  u32 priority = 0;  // Warps::random: the highest goes first
   i32 index = 0;
   u32 ready = 0;    // lanes that can run
   u32 arrived = 0;  // lanes that wait in `operation`
@@ -142,6 +143,8 @@ struct Launch {
   u32 next = 0;            // in `order`
   std::map<const u32*, Flag> flags;
   std::mt19937_64 random;
+  u32 patience =
+      0;  // Warps::random: one less than a power of two, after so many turns on average the warp that goes first gets another priority
   Fiber main;
   Thread* current = nullptr;  // null: the scheduler runs
   Counts counts;

@@ -79,6 +79,7 @@ void start_block(Block& block, u32 index) {
     warp.lanes = &block.threads[w * 32];
     warp.index = w;
     warp.ready = ~0u;
+    if (machine->config.warps == Warps::random) warp.priority = u32(machine->random());
     for (i32 lane = 0; lane < 32; ++lane) {
       Thread& t = warp.lanes[lane];
       static_cast<Identity&>(t) = {w * 32 + lane, lane, index, m.grid};
@@ -137,7 +138,11 @@ Warp* pick_warp(Warp* last) {
       if (&warp == last) after_last = ready.size();
     }
   if (ready.empty()) return nullptr;
-  if (m.config.warps == Warps::random) return ready[m.random() % ready.size()];
+  if (m.config.warps == Warps::random) {  // so that some warps are far behind others for a while
+    Warp& first = **std::ranges::max_element(ready, {}, &Warp::priority);
+    if ((m.random() & m.patience) == 0) first.priority = u32(m.random());
+    return &first;
+  }
   return ready[m.config.warps == Warps::round_robin ? after_last % ready.size() : 0];
 }
 
@@ -217,6 +222,7 @@ Counts launch_raw(const Config& config, u32 grid, i32 threads, i32 shared_bytes,
   std::iota(m.order.begin(), m.order.end(), 0u);
   if (config.blocks == Blocks::reversed) std::reverse(m.order.begin(), m.order.end());
   if (config.blocks == Blocks::shuffled) std::shuffle(m.order.begin(), m.order.end(), m.random);
+  m.patience = (1u << m.random() % 12) - 1;
   m.resident.resize(std::min<std::size_t>(grid, std::max(1, config.resident)));
   for (std::size_t i = 0; i < m.resident.size(); ++i) m.resident[i].slot = i32(i);
   machine = &m;

@@ -34,7 +34,8 @@ EQUIVALENT = [
     ('kernels/backward_preprocess.h', r'count\(\) > 0\) continue', r'> 1|> infinity', 'more zeros, which the main kernel or the postprocess writes over'),
     ('kernels/backward_single.h', r'if constexpr \(!two_q\) Rows::load_q|^Rows::load_dout', r'\^ 1', 'with one stage its number is not used'),
     ('kernels/backward_loads.h', r'dout_full\(at, n\)', r'dout_(full|tile)\(\.\.\. \^ 1', 'where dO has fewer stages than Q it has one, whose number is not used'),
-    ('kernels/backward_split.h', r'wait_dout', r'\^ 1', 'with as many stages of dO as of Q, copies of dO count on the mbarrier of Q: nothing is waited for'),
+    ('kernels/backward_split.h', r'ptx::mbarrier_fence_init', '', 'no bulk copy counts on these mbarriers, and the block barrier orders their inits for the block'),
+    ('kernels/backward_split.h', r'if \(n >= 2\) wait', r'>= -', 'tiles -1 and -2: the phase before the first, which counts as over'),
     ('kernels/backward_turns.h', r'ptx::load_acquire_32', 'no load', 'then only the first turn has come when it looks: others wait for theirs, and acquire'),
     ('kernels/backward_turns.h', r'come_ =', 'never come', 'then it waits, which acquires as well'),
     ('kernels/forward.h', r'entry >= own\(whole_from_word\)', r'>= 1|>= infinity', MASKED),
@@ -42,8 +43,7 @@ EQUIVALENT = [
     ('kernels/forward.h', r'k.some_end > k.some_from', r'> -1', MASKED),
     ('kernels/forward.h', r'visible\.touch\(key, step', r'< 1|< infinity|> -', MASKED + '; rows that do not exist are not stored'),
     ('kernels/forward.h', r'live_rows = smaller', r', 1 \+', MASKED + '; rows that do not exist are not stored'),
-    ('kernels/forward.h', r'entries = larger\(', r'-1 \+ 0', 'no entries either way'),
-    ('kernels/forward.h', r'seen_end = larger\(0, smaller', r', 1 \+ entries', 'a warp sees no more than its block'),
+    ('kernels/forward.h', r'seen_end = larger\(query_entries, smaller', r', 1 \+ entries', 'a warp sees no more than its block'),
     ('kernels/forward.h', r'larger\(seen_end, entries', r', 1 \+ entries', MASKED),
     ('kernels/forward.h', r'smaller\(mine\.all_end - first, seen_end\)', r', 1 \+ seen_end', 'what all rows see ends before what some see'),
     ('kernels/forward.h', r'smaller\(mine\.all_end - first, seen_end\)', r'-1 \+ seen_end', MASKED),
@@ -57,7 +57,7 @@ SAMPLE = [
     r'^sync tile/ring.h.*every lane.*no sync_warp',
     r'^sync tile/ring.h.*no sync_block',
     r'^sync kernels/backward_single.h.*dS is complete.*no sync_block',
-    r'^sync kernels/backward_split.h.*P has arrived.*no sync_named',
+    r'^sync kernels/backward_split.h.*wait\(pair\(\), number\).*no wait',
     r'^sync kernels/backward_context.h.*no fence_device',
     r'^sync kernels/backward_context.h.*no acquire',
     r'^predicate tile/copy.h.*-> < 1 ',
@@ -69,6 +69,8 @@ SAMPLE = [
     r'^index kernels/backward_split.h.*ds_tile',
     r'^protocol .*turns ascend',
     r'^protocol .*handed on before the fence',
+    r'^handoff .*a turn handed on before dS is free',
+    r'^handoff .*queries released before they are read',
 ]
 
 

@@ -10,6 +10,11 @@ FEWER_WARPS = '''(ON ? [&] {
 
 FAULTS = [
     ('kernels/forward.h', 'ptx::store_global_float(lse + ', '', '(ON ? 1 : 0) + ', 'LSE one row off'),
+    ('kernels/forward.h', 'first = place.tile * C.tuning.rows + row', '', ' + (ON ? 1 : 0)', 'queries one row off'),
+    ('kernels/forward.h', 'entry * C.query_rows(), stage', 'ON ? 0 : ', '', 'every entry of queries holds the first'),
+    ('kernels/forward.h', 'row / C.query_rows() == entry', '(ON ? C.query_rows() : 0) + ', '', 'queries of the entry before'),
+    ('kernels/forward.h', 'block.some_from - query_entries', '', ' + (ON ? 1 : 0)', 'the queries take the place of keys'),
+    ('kernels/forward.h', 'later * keys', '(ON ? keys : 0) + ', '', "refilled with the next stage's keys"),
     ('kernels/backward_preprocess.h', 'ptx::load_global_float(params.lse + at', '', ' + (ON ? 1 : 0)', "backward's LSE one row off"),
     ('kernels/backward_preprocess.h', 'params.row_lse2 + head * params.rows_padded', '(ON ? params.row_lse2 + head * params.shape.seqlen_q : ', ')',
      'padded LSE: the stride is not padded'),

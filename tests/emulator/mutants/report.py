@@ -1,9 +1,9 @@
 """Writes docs/mutants.md."""
-import collections, itertools
+import collections, datetime, itertools
 
 CAUGHT = ('diagnosed', 'wrong result', 'crashes')
 KINDS = {'sync': 'Synchronisation left out or weakened', 'predicate': 'Bounds and masks', 'index': 'Stages, phases and groups of copies',
-         'protocol': "The order of dQ's adds", 'fault': 'Faults made by hand'}
+         'protocol': "The order of dQ's adds", 'handoff': 'Stages handed on wrongly', 'fault': 'Faults made by hand'}
 HEAD = '''# Mutants
 
 What the emulator's tests catch, written by `tests/emulator/mutate.py --build build --report docs/mutants.md`: do not edit. How mutants are made and
@@ -43,7 +43,7 @@ def place(m):
 def write(path, results, kernels, seconds):
     by_outcome = lambda *outcomes: [r for r in results if r.outcome in outcomes]
     with open(path, 'w') as f:
-        f.write(HEAD + f'{summary(results)} ({kernels} kernels, {seconds:.0f} s).\n\n' + count_table(results))
+        f.write(HEAD + f'{summary(results)} ({kernels} kernels, {seconds:.0f} s, {datetime.date.today()}).\n\n' + count_table(results))
         missed = by_outcome('missed', 'does not end')
         f.write('\n## Missed\n\n' + (''.join(f'- {place(r.mutant)} {code(r.mutant.text)}: {code(r.mutant.change)}: {r.outcome}\n' for r in missed) or 'None.\n'))
         f.write('\n## Equivalent\n\n| place | line | changes | why |\n|---|---|---|---|\n')

@@ -6,11 +6,13 @@ nest in. switch.h has what is called. Kinds:
   predicate  a bounds or mask comparison one more, one less, always true, never true; a bound or clamp one more, one less
   index      a stage or phase one off, one group of copies too many left pending
   protocol   faults of the order of dQ's adds, written by hand (PROTOCOL)
+  handoff    a stage handed on too early, to the wrong ones or with a wrong count, written by hand (handoffs.py)
   fault      other faults written by hand (faults.py)
 """
 import collections, json, os, re, sys
 
 import faults
+from handoffs import HANDOFFS
 
 FOLDERS = ('tile', 'attention', 'kernels')
 SKIP = {'reference.h', 'reference_vector.h', 'ceiling.h', 'digest.h'}  # for tests and measurements only
@@ -19,13 +21,15 @@ NOT_BOUNDS = {'attention/softmax.h'}  # its comparisons choose between two ways 
 SYNC_FILES, NOT_SYNC = ('barrier.h', 'mbarrier.h', 'cp_async.h'), {'cp_async_16'}
 MORE_SYNC = {'fence_proxy_async', 'fence_device', 'load_acquire_32', 'add_relaxed_32', 'wait_acquire_32'}
 VALUES = {'load_acquire_32', 'add_relaxed_32'}  # return a word
-TURN_CALLS = r'(?<![\w.])(?<!void )(?:\w+\.)*(?:pass_on|report|await|await_turn|hand_on|meet)'
+TURN_CALLS = r'(?<![\w.])(?<!void )(?:\w+\.)*(?:pass_on|report|await|await_turn|hand_on)'
+# Hand-overs of the split schedule: which, and the number of the tile.
+HANDOFF_CALLS = re.compile(r'(?<![\w.:])(wait|arrive)\((?:rows_free|ds_full|ds_free|pair\(\)), ([^()]*)\)')
 BOUND = re.compile(r'(seqlen|row_end|key_end|_end\b|\bend\b|entries|rows\b|visible|first_key|\blo\b|\bhi\b|below_|above_|\bkey\b|\blive\b|\bleft\b|\.count|'
-                   r'tiles|\bloader\b|\bunits\b|batch\b|\bend_|_word\b)')
+                   r'tiles|\bloader\b|\bunits\b|batch\b|\bend_|_word\b|\bn >=? \d)')
 # The end of a loop that is unrolled: constants are in capitals, or these.
 CONSTANT_EXPRESSION = r'([\s\d/*+(),-]|\b[A-Z]\w*((::|\.)\w+)*(\(\))?|\b(steps|rows_at_once|chunk_rows|copies|lanes|threads|part|k|smaller)\b)*'
 COMPARE = re.compile(r' (<=|>=|<|>) (?![<>])')
-STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|q_full|dout_full|ds_tile|turn_word|load_q|load_dout|wait_q|wait_dout|load<\w+>)'
+STAGE_CALLS = r'\b(?:q_tile|dout_tile|row_stats|q_full|dout_full|ds_tile|turn_word|p_fragments|load_q|load_dout|wait_q|wait_dout)'
 
 Mutant = collections.namedtuple('Mutant', 'id kind file line text change')
 Insertion = collections.namedtuple('Insertion', 'start end before after')  # around text[start:end]
@@ -47,17 +51,17 @@ PROTOCOL = [
     ('kernels/backward_turns.h', 'at_.order().last(at_.block.key_tile, walk_.tile)', '(ON || ', ')', 'every part is the last'),
     ('attention/dq_order.h', 'turn(k, j) == k_tiles - 1', '(ON ? 1 : 0) + ', '', 'the last but one takes itself for the last'),
     ('kernels/backward_context.h', 'params.dq_turns + tile_index(w)', '', ' + (ON ? 1 : 0)', "the next tile's counter"),
-    ('kernels/backward_turns.h', 'at_.warp == first_warp_ + walk_.tile % warps_', '', ' && !ON', 'nobody hands on'),
-    ('kernels/backward_turns.h', 'at_.warp == first_warp_ + (walk_.tile + 1) % warps_', '', ' && !ON', 'nobody looks'),
+    ('kernels/backward_context.h', 'ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1);', 'ON || ', '', 'handed on by every lane'),
     ('kernels/backward_context.h', 'ptx::fence_device();\n    if (ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1);',
      'if (ON && ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1); if (ON) return ptx::fence_device(); ', '', 'handed on before the fence'),
-    ('kernels/backward_context.h', 'ptx::lane_index() == 0) ptx::add_relaxed_32(turn_counter(w), 1);', 'ON || ', '', 'handed on by every lane'),
+    ('kernels/backward_turns.h', 'at_.warp == first_warp_ + walk_.tile % warps_', '', ' && !ON', 'nobody hands on'),
+    ('kernels/backward_turns.h', 'at_.warp == first_warp_ + (walk_.tile + 1) % warps_', '', ' && !ON', 'nobody looks'),
     ('kernels/backward_turns.h', 'if (hands_on() && some_done)', 'if (ON) some_done = true; ', '', 'handed on though nothing is done'),
     ('kernels/backward_turns.h', 'ptx::load_acquire_32(at_.turn_counter(walk_)) ==', 'ON || ', '', 'the turn has always come'),
     ('kernels/backward_turns.h', 'ptx::load_acquire_32(at_.turn_counter(walk_)) ==', '!ON && ', '', 'the turn has never come'),
     ('kernels/backward_turns.h', '== at_.turn(walk_)', '+ (ON ? 1u : 0u) ', '', 'the turn before this one is enough'),
     ('kernels/backward_single.h', 'behind, some_behind)', 'ON ? walk : ', '', 'passed on a tile early'),
-    ('kernels/backward_split.h', 'added, tiles >= 2)', 'ON ? behind : ', '', 'passed on a tile early'),
+    ('kernels/backward_split.h', 'added, n >= 2)', 'ON ? behind : ', '', 'passed on a tile early'),
 ]
 
 
@@ -93,16 +97,21 @@ def sync_names(device):
 class Finder:
     def __init__(self, device, faults):
         self.mutants, self.written = [], {}
+        # By hand: (kind, what, edits), and of each of them its number and how many of its edits are in.
+        self.by_hand = [(kind, what, [(file, *edit)]) for kind, edits in (('protocol', PROTOCOL), ('fault', faults)) for file, *edit, what in edits]
+        self.by_hand += [('handoff', what, edits) for what, *edits in HANDOFFS]
+        self.numbers, self.placed = {}, collections.Counter()
         self.sync = re.compile(r'ptx::(' + '|'.join(sorted(sync_names(device), key=len, reverse=True)) + r')(<[^()]*>)?\(')
         for folder in FOLDERS:
             for name in sorted(os.listdir(os.path.join(device, folder))):
-                self.file(device, f'{folder}/{name}', faults)
-        known = {f'{m.file} {m.change}' for m in self.mutants}
-        for file, text, _, _, what in [*PROTOCOL, *faults]:
-            if f'{file} {what}' not in known:
-                raise SystemExit(f'mutants: {file} has not exactly one "{text}", around which "{what}" was to be put: adapt PROTOCOL or faults.py')
+                self.file(device, f'{folder}/{name}')
+        for i, (_, what, edits) in enumerate(self.by_hand):
+            for j, (file, text, _, _) in enumerate(edits):
+                if not self.placed[i, j]:
+                    raise SystemExit(f'mutants: {file} has not exactly one "{text}", around which "{what}" was to be put: '
+                                     'adapt PROTOCOL, handoffs.py or faults.py')
 
-    def file(self, device, path, faults):
+    def file(self, device, path):
         with open(os.path.join(device, path)) as f:
             self.text = f.read()
         self.path, self.insertions = path, []
@@ -112,11 +121,14 @@ class Finder:
                 self.comparisons()
             self.bounds()
             self.indices()
-        for kind, edits in (('protocol', PROTOCOL), ('fault', faults)):
-            for file, text, before, after, what in edits:
+        for i, (kind, what, edits) in enumerate(self.by_hand):
+            for j, (file, text, before, after) in enumerate(edits):
                 if file == path and self.text.count(text) == 1:
                     start = self.text.index(text)
-                    on = f'mutants::on({self.add(kind, start, what)})'
+                    if i not in self.numbers:
+                        self.numbers[i] = self.add(kind, start, what)
+                    self.placed[i, j] += 1
+                    on = f'mutants::on({self.numbers[i]})'
                     self.put(start, start + len(text), before.replace('ON', on), after.replace('ON', on))
         for m in re.finditer(r'^namespace speedlight', self.text, re.M):  # so that these functions are not merged with the library's
             self.put(m.end(), m.end(), '::inline mutated', '')
@@ -126,7 +138,7 @@ class Finder:
         """Numbers of consecutive mutants; returns the first."""
         line, lines = self.text.count('\n', 0, at) + 1, self.text.split('\n')
         text = lines[line - 1].strip()
-        if re.fullmatch(r'ptx::\w+\(\);', text):  # says little alone
+        if re.fullmatch(r'(ptx::\w+\(\)|arrive\([^()]*\));', text):  # says little alone
             text = f'{lines[line - 2].strip()} {text}'
         first = len(self.mutants) + 1
         for i, change in enumerate(changes):
@@ -165,6 +177,9 @@ class Finder:
                 continue
             first = self.add('sync', m.start(), f'no {m.group(0)[:-1]}')
             self.put(m.start(), closing(self.text, m.end()), f'(mutants::on({first}) ? void() : void(', '))')
+        for m in HANDOFF_CALLS.finditer(self.text):
+            first = self.add('sync', m.start(), f'no {m.group(1)}')
+            self.put(m.start(), m.end(), f'(mutants::on({first}) ? void() : void(', '))')
 
     def comparisons(self):
         offset = 0
@@ -206,7 +221,10 @@ class Finder:
             if re.fullmatch(r'stage( \^ 1)?|number( \+ 1)?|number & 1|n|0', self.text[start:end]):
                 first = self.add('index', m.start(), f'{m.group(0)}... ^ 1)')
                 self.put(start, end, '(', f') ^ mutants::on({first})')
-
+        for m in HANDOFF_CALLS.finditer(self.text):  # the other stage's; the other phase's
+            changes = [f'{m.group(1)}(... ^ {x})' for x in ((1, 2) if m.group(1) == 'wait' else (1,))]
+            first = self.add('index', m.start(), *changes)
+            self.put(m.start(2), m.end(2), '(', f') ^ ({" | ".join(f"{1 + i} * mutants::on({first + i})" for i in range(len(changes)))})')
         for m in re.finditer(r'u32\(n\) / \w+ & 1', self.text):
             self.put(m.end(), m.end(), f' ^ mutants::on({self.add("index", m.start(), "phase ^ 1")})')
         for m in re.finditer(r'Rows::next\(number\)', self.text):
@@ -230,7 +248,7 @@ def in_constant(text, at):
     return bool(re.search(r'\b(static )?constexpr (i32|u32|bool|auto)\b[^()]*=|static_assert', text[start:at]))
 
 
-def write(device, to, by_hand=()):
+def write(device, to, by_hand):
     """Writes the sources with switches below `to` and returns the mutants."""
     found = Finder(device, by_hand)
     for path, text in found.written.items():
