@@ -11,13 +11,13 @@ struct BackwardShared {
   i32 v;           // keys x value_dim; no bytes when V lives in registers
   i32 q;           // q_stages x (rows x head_dim)
   i32 dout;        // do_stages x (rows x value_dim)
-  i32 p;           // split: P^T on its way from warp to warp, in fragment order, keys x rows; no bytes otherwise
+  i32 p;           // split: P^T on its way from warp to warp, in fragment order, two of keys x rows; no bytes otherwise
   i32 ds;          // dS^T, keys x rows; two of them when split (the dQ product runs a tile behind)
   i32 row_stats;   // q_stages x (base-2 LSE of the rows, then dLSE - delta of the rows), fp32
   i32 q_full;      // bulk loads: an mbarrier of 8 bytes for each stage of Q and the rows' statistics, and of dO when it has as many stages;
   i32 dout_full;   // else for each stage of dO
   i32 turn_words;  // ordered adds: what is known of the turn at a tile, 4 bytes; split: of this tile and of the one before
-  i32 handoffs;    // split: mbarriers
+  i32 handoffs;    // split: mbarriers by which warps hand tiles over, two of each kind (kernels/backward_split.h)
   i32 dv, dk;      // epilogue
   i32 bytes;       // in all
 };

@@ -67,7 +67,7 @@ struct BackwardContext {
     return query_walk(tiles, start, block.head_kv * group, group);
   }
   // Ordered adds: the block's turn at a tile, the counter that says whose turn it is, a wait that acquires and, by a whole warp, a release to the
-  // next block, after a block barrier that follows the adds to the tile.
+  // next block, after a barrier that follows the adds to the tile.
   u32 turn(const QueryWalk& w) const { return u32(order().turn(block.key_tile, w.tile)); }
   u32* turn_counter(const QueryWalk& w) const { return params.dq_turns + tile_index(w); }
   void await_turn(const QueryWalk& w) const { ptx::wait_acquire_32(turn_counter(w), turn(w)); }
@@ -106,18 +106,17 @@ struct BackwardContext {
     tile::copy_rows<typename G::KeyTile, C.threads()>(to, at(from, block.batch, block.head_kv, 0), from.row, first_key,
                                                       params.shape.seqlen_k, thread);
   }
-  // Q or dO of one (query head, tile), by `Threads` threads that count from 0.
-  template <i32 Threads>
-  void load_rows(const StridedTensor& from, const QueryWalk& w, ptx::SharedAddress to, i32 loader) const {
-    tile::copy_near_rows<typename G::RowTile, Threads>(to, at(from, block.batch, w.head, i64(w.tile) * G::rows), from.row,
-                                                       params.shape.seqlen_q - w.tile * G::rows, loader);
+  // Q or dO of one (query head, tile).
+  void load_rows(const StridedTensor& from, const QueryWalk& w, ptx::SharedAddress to) const {
+    tile::copy_near_rows<typename G::RowTile, C.threads()>(to, at(from, block.batch, w.head, i64(w.tile) * G::rows), from.row,
+                                                           params.shape.seqlen_q - w.tile * G::rows, thread);
   }
-  void load_row_stats(const QueryWalk& w, ptx::SharedAddress to, i32 loader) const {
+  void load_row_stats(const QueryWalk& w, ptx::SharedAddress to) const {
     constexpr i32 copies = G::rows / 4;
-    if (loader >= 2 * copies) return;
+    if (thread >= 2 * copies) return;
     const i64 first = (i64(block.batch) * params.shape.heads_q + w.head) * params.rows_padded + w.tile * G::rows;
-    const float* from = (loader < copies ? params.row_lse2 : params.row_delta) + first + loader % copies * 4;
-    ptx::cp_async_16(to + u32(loader * 16), from, true);
+    const float* from = (thread < copies ? params.row_lse2 : params.row_delta) + first + thread % copies * 4;
+    ptx::cp_async_16(to + u32(thread * 16), from, true);
   }
 
   // V of the warp's keys as a left operand.

@@ -1,5 +1,5 @@
 // How tiles of query rows (Q, dO, and the rows' LSE and delta) come to shared memory: by cp.async of many threads, or by bulk copies that one
-// lane issues. Tiles are numbered in the order in which the block walks them, from 0 and modulo 4 (or 2 where nobody needs the phase): tile n lies in stage
+// lane issues. Tiles are numbered in the order in which the block walks them, from 0, as they are or modulo 4 (or 2 where nobody needs the phase): tile n lies in stage
 // n % stages, and what waits for it knows its phase.
 #pragma once
 #include "kernels/backward_context.h"
@@ -7,9 +7,8 @@
 
 namespace speedlight::kernels {
 
-// cp.async: `Threads` threads load, those whose number within the block is the same modulo Threads the same, and commit and wait for groups as
-// they see fit. Bulk: warp `Issuer` loads, and wait_q() and wait_dout() wait; tiles must be waited for one by one, by all threads.
-template <BackwardConfig C, i32 Threads, i32 Issuer>
+// cp.async: all threads load, and commit and wait for groups as they see fit. Bulk: warp `Issuer` loads, and wait_q() and wait_dout() wait; tiles must be waited for one by one, by all threads.
+template <BackwardConfig C, i32 Issuer>
 struct RowLoads {
   using G = BackwardGeometry<C>;
   using At = const BackwardContext<C>&;
@@ -50,8 +49,8 @@ struct RowLoads {
         ptx::bulk_copy(stats + G::rows * 4, p.row_delta + first, G::rows * 4, full);
       }
     } else {
-      at.template load_rows<Threads>(at.params.q, w, q_tile(at, n), loader(at));
-      at.load_row_stats(w, row_stats(at, n), loader(at));
+      at.load_rows(at.params.q, w, q_tile(at, n));
+      at.load_row_stats(w, row_stats(at, n));
     }
   }
   static void load_dout(At at, const QueryWalk& w, i32 n) {
@@ -63,7 +62,7 @@ struct RowLoads {
         copy_tile(p.dout_map, p.dout_map_head, p.dout_map_batch, at, w, dout_tile(at, n), dout_full(at, n));
       }
     } else {
-      at.template load_rows<Threads>(at.params.dout, w, dout_tile(at, n), loader(at));
+      at.load_rows(at.params.dout, w, dout_tile(at, n));
     }
   }
   static void wait_q(At at, i32 n) {
@@ -74,7 +73,6 @@ struct RowLoads {
   }
 
  private:
-  static i32 loader(At at) { return Threads == C.threads() ? at.thread : at.thread % Threads; }
   static void copy_tile(const TensorMap& map, bool head, bool batch, At at, const QueryWalk& w, ptx::SharedAddress to,
                         ptx::SharedAddress full) {
     tile::copy_box<typename G::RowTile>(to, map, w.tile * G::rows, head ? w.head : 0, batch ? at.block.batch : 0, full);

@@ -11,7 +11,7 @@ namespace speedlight::kernels {
 template <BackwardConfig C>
 class SingleBackward {
   using G = BackwardGeometry<C>;
-  using Rows = RowLoads<C, C.threads(), C.tuning.warps - 1>;
+  using Rows = RowLoads<C, C.tuning.warps - 1>;
   static constexpr i32 chunk_rows = G::rows / C.tuning.chunks;
   static constexpr bool two_q = C.tuning.q_stages == 2, two_dout = C.tuning.do_stages == 2, bulk = C.tuning.bulk_loads;
 

@@ -1,5 +1,6 @@
 // The split schedule: one half of the warps computes S, P, dV and dQ, the other dP, dS and dK, each pair of warps for the same keys. P^T goes
-// from warp to warp through shared memory in fragment order; dQ runs one tile behind, so that a tile needs one barrier of the block.
+// from warp to warp through shared memory in fragment order; dQ runs one tile behind. No barrier of the block holds the roles together: each warp
+// waits for what it reads.
 #pragma once
 #include "kernels/backward_dq.h"
 #include "kernels/backward_gradient.h"
@@ -12,7 +13,7 @@ namespace speedlight::kernels {
 template <BackwardConfig C>
 class SplitBackward {
   using G = BackwardGeometry<C>;
-  using Rows = RowLoads<C, C.threads(), C.kv_warps()>;
+  using Rows = RowLoads<C, C.kv_warps()>;
   static constexpr i32 N = G::rows / 8, role_warps = C.kv_warps();
   using Fragments = tile::Accumulator<G::key_blocks, N>;
   using Gradient = tile::Accumulator<G::key_blocks, G::dim / 8>;
