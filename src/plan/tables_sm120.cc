@@ -54,8 +54,8 @@ constexpr BackwardRow backward_rows[] = {
      {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
       .bulk_loads = true, .finish = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix,
       .blocks = 1},
-     "the row below, in order and finishing dQ, which spares two passes; at S512 0.6 % less than the row above by the model, and 270 against "
-     "188 on an H200"},
+     "the row below, in order and finishing dQ, which spares two passes; at S512 level with the row above by the model, and 276 "
+     "against 188 on an H200"},
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
       .bulk_loads = true, .finish = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix,
@@ -65,8 +65,8 @@ constexpr BackwardRow backward_rows[] = {
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::split, .rows = 32, .keys = 128, .warps = 8, .q_stages = 2, .do_stages = 2, .v_registers = true,
       .bulk_loads = true, .dq_warps_m = 1, .dq_warps_n = 4, .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 1},
-     "by count bound by mma; the role split has one block barrier a tile, and the dP warps alone load, which evens the roles and spills "
-     "least (on an H200 319 at S2048, all warps loading 280, single role 236)"},
+     "by count bound by mma; roles split between the warps, which hand tiles over by mbarriers (on an H200 357 at S2048, by a block barrier a tile 337, "
+     "single role 236)"},
     {128, MaskUse::any, any_length,
      {.schedule = BackwardSchedule::single, .rows = 32, .keys = 64, .warps = 4, .v_registers = true, .dq_warps_m = 1, .dq_warps_n = 4,
       .add = VectorAdd::v4, .store = MatrixStore::stmatrix, .blocks = 2},
