@@ -1,10 +1,8 @@
 // speedlight bench: the matrix of BF16 problems with 32K tokens and width 2048, grouped heads, long sequences, and the host's time a call.
 #include <fmt/format.h>
 #include <algorithm>
-#include <chrono>
 #include <fstream>
 #include <optional>
-#include <thread>
 #include "cli.h"
 #include "parts.h"
 #include "problem/error.h"
@@ -117,8 +115,7 @@ class Bench {
     entry.launches = launches_a_block(machine_, [&] { launch(entry, at); });
   }
 
-  // Blocks of all entries take turns, each after a pause as long as the block before it: a card that works without a break comes to its power limit,
-  // where a kernel's clock depends on what ran before it (docs/performance.md, Clocks).
+  // Blocks of all entries take turns.
   void time() {
     Progress progress("bench", options_.blocks);
     for (int block = 0; block < options_.blocks; progress.step(++block))
@@ -127,8 +124,7 @@ class Bench {
         run_forward(entry, at);
         const auto enqueue = [&] { launch(entry, at); };
         machine_.time(enqueue, 2);
-        entry.times.push_back(machine_.time(enqueue, entry.launches));
-        std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(entry.times.back() * entry.launches));
+        entry.times.push_back(time_rested(machine_, enqueue, entry.launches));
       }
   }
 

@@ -15,10 +15,10 @@ bool round_of(std::vector<Contender>& alive, const std::function<double(int)>& t
   return true;
 }
 
-// Moves to `out` the slower half of what is alive, and all that are hopeless, but leaves the finalists and the one that is kept.
-void drop_slow(std::vector<Contender>& alive, std::vector<Contender>& out, const HalvingOptions& o) {
+// Moves to `out` all but the best `keep`, and all that are hopeless, but leaves the finalists and the one that is kept.
+void drop_slow(std::vector<Contender>& alive, std::vector<Contender>& out, size_t keep, const HalvingOptions& o) {
   std::stable_sort(alive.begin(), alive.end(), faster);
-  size_t keep = std::max((alive.size() + 1) / 2, size_t(o.finalists));
+  keep = std::max(std::min(keep, alive.size()), size_t(o.finalists));
   while (keep > size_t(o.finalists) && keep <= alive.size() && alive[keep - 1].median() > o.hopeless * alive[0].median()) --keep;
   const auto kept = std::ranges::find(alive, o.keep, &Contender::index);
   if (kept != alive.end() && size_t(kept - alive.begin()) >= keep) {
@@ -31,16 +31,20 @@ void drop_slow(std::vector<Contender>& alive, std::vector<Contender>& out, const
 
 }  // namespace
 
+std::vector<double> Contender::sorted() const {
+  std::vector<double> counted(times.begin() + (times.size() > 1 ? 1 : 0), times.end());
+  std::ranges::sort(counted);
+  return counted;
+}
+
 double Contender::median() const {
-  std::vector<double> sorted = times;
-  std::sort(sorted.begin(), sorted.end());
-  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
+  const std::vector<double> counted = sorted();
+  return counted.empty() ? 0 : counted[counted.size() / 2];
 }
 
 double Contender::spread() const {
-  if (times.empty()) return 0;
-  const auto [smallest, largest] = std::minmax_element(times.begin(), times.end());
-  return (*largest - *smallest) / median();
+  const std::vector<double> counted = sorted();
+  return counted.empty() ? 0 : (counted.back() - counted.front()) / median();
 }
 
 std::vector<Contender> halve(int count, const std::function<double(int)>& time, const std::function<double()>& clock,
@@ -54,9 +58,10 @@ std::vector<Contender> halve(int count, const std::function<double(int)>& time, 
     const auto kept = std::ranges::count(alive, options.keep, &Contender::index);
     return alive.size() > size_t(std::max(options.finalists, 1) + kept);
   };
+  if (going && too_many()) drop_slow(alive, out, size_t(options.screened), options);
   while (going && too_many()) {
     for (int n = 0; n < options.rounds && going; ++n) going = round_of(alive, time, over);
-    if (going) drop_slow(alive, out, options);
+    if (going) drop_slow(alive, out, (alive.size() + 1) / 2, options);
   }
   for (int n = 0; n < options.final_rounds && going; ++n) going = round_of(alive, time, over);
   std::erase_if(alive, [](const Contender& c) { return c.times.empty(); });  // stopped in the first round

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <random>
+#include <thread>
 #include "config/ceiling_config.h"
 #include "cpu/element.h"
 #include "problem/error.h"
@@ -142,10 +143,16 @@ int launches_a_block(Machine& machine, const std::function<void()>& enqueue) {
   return std::max(3, int(40 / std::max(machine.time(enqueue, 2), 0.05)));
 }
 
+double time_rested(Machine& machine, const std::function<void()>& enqueue, int launches) {
+  const double ms = machine.time(enqueue, launches);
+  std::this_thread::sleep_for(std::chrono::duration<double, std::milli>(ms * launches));
+  return ms;
+}
+
 Timing time_blocks(Machine& machine, const std::function<void()>& enqueue, int blocks) {
   const int count = launches_a_block(machine, enqueue);
   std::vector<double> times;
-  for (int i = 0; i < blocks; ++i) times.push_back(machine.time(enqueue, count));
+  for (int i = 0; i < blocks; ++i) times.push_back(time_rested(machine, enqueue, count));
   return summary(std::move(times));
 }
 

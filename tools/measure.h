@@ -49,6 +49,9 @@ struct Timing {
 Timing summary(std::vector<double> times);
 // So many launches take some 40 ms; measured, after a warm-up.
 int launches_a_block(Machine& machine, const std::function<void()>& enqueue);
+// Milliseconds of a launch, and then a pause as long as they all took: a card that works without a break comes to its power limit, where a kernel's
+// clock depends on what ran before it (docs/performance.md, items 26 and 27).
+double time_rested(Machine& machine, const std::function<void()>& enqueue, int launches);
 // `blocks` such blocks.
 Timing time_blocks(Machine& machine, const std::function<void()>& enqueue, int blocks);
 

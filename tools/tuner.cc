@@ -9,7 +9,7 @@
 namespace speedlight::cli {
 namespace {
 
-constexpr double block_ms = 15;       // a visit times so many milliseconds of launches
+constexpr double block_ms = 15;       // a visit, after the first, times so many milliseconds of launches
 constexpr int most_spill_bytes = 64;  // a thread; a candidate with more is not timed
 
 double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -157,11 +157,13 @@ void Tuner::check(const Work& work, const Plan& plan, TuneResult::Row& row) {
 
 double Tuner::time(Runner& runner) {
   const auto enqueue = [&] { gpu::launch(*runner.plan, runner.sets[runner.next++ % runner.sets.size()], target_.ordinal, nullptr); };
-  if (runner.count == 0) {
+  if (runner.count == 0) {  // the first visit screens: three launches
     machine_.time(enqueue, 1);
-    runner.count = std::clamp(int(block_ms / std::max(machine_.time(enqueue, 1), 1e-3)), 1, 500);
+    const double ms = machine_.time(enqueue, 3);
+    runner.count = std::clamp(int(block_ms / std::max(ms, 1e-3)), 1, 500);
+    return ms;
   }
-  return machine_.time(enqueue, runner.count);
+  return time_rested(machine_, enqueue, runner.count);
 }
 
 TuneResult Tuner::tune(const TuneCell& cell, Data& data, const std::function<bool()>& stop) {

@@ -26,7 +26,7 @@ TEST(Halving, FindsTheFastestAndTimesTheSlowLittle) {
   for (int i = 0; i < 24; ++i) ms.push_back(1 + 0.01 * ((i * 7) % 24));  // the fastest is 0
   std::swap(ms[0], ms[17]);
   Fake fake(ms);
-  const auto order = fake.run();
+  const auto order = fake.run({.screened = 24});
   ASSERT_EQ(order.size(), 24u);
   EXPECT_EQ(order[0].index, 17);
   EXPECT_TRUE(order[0].final_round && order[3].final_round && !order[4].final_round);
@@ -45,7 +45,19 @@ TEST(Halving, VisitsInTurnSoThatDriftFavoursNobody) {
 TEST(Halving, HopelessCandidatesGoAtOnce) {
   Fake fake({1, 1.01, 1.02, 1.03, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5});
   fake.run();
-  EXPECT_EQ(std::ranges::count_if(fake.visits, [](int i) { return i >= 4; }), 12 * 4);
+  EXPECT_EQ(std::ranges::count_if(fake.visits, [](int i) { return i >= 4; }), 12);
+}
+
+TEST(Halving, TheFirstRoundOnlyScreens) {
+  std::vector<double> ms;
+  for (int i = 0; i < 100; ++i) ms.push_back(1 + 0.001 * i);
+  Fake fake(ms);
+  const auto order = fake.run({.screened = 10});
+  EXPECT_EQ(order[0].index, 0);
+  EXPECT_EQ(std::ranges::count_if(order, [](const Contender& c) { return c.times.size() == 1; }), 90);
+  EXPECT_EQ((Contender{0, {9, 2, 1, 3}, false}.median()), 2);
+  EXPECT_EQ((Contender{0, {9, 2, 1, 3}, false}.spread()), 1);
+  EXPECT_EQ((Contender{0, {9}, false}.median()), 9);
 }
 
 TEST(Halving, KeepsOneToTheEndHoweverSlow) {
