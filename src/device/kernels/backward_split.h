@@ -133,7 +133,8 @@ class SplitBackward {
       // While P may be on its way.
       const auto meanwhile = [&] {
         refill(ahead, n + 1);
-        if (n >= 2) wait(ds_free, n - 2);
+        // Without dQ the score warps wait for no dS and may be two phases on: nobody is to wait for them, and there is nothing to hand on.
+        if (n >= 2 && at_.params.dq_accumulator != nullptr) wait(ds_free, n - 2);
         turn.pass_on(added, n >= 2);
       };
       const auto written = [&] {

@@ -18,6 +18,7 @@ struct Shape {
   bool fp32 = false, dlse = false, outliers = false;
   float scale = 1;  // times 1 / sqrt(head_dim)
   float shift = 0;  // moves all logits by 16 * shift * scale
+  bool dq = true;
 };
 
 // Around the edges of tiles of `rows` queries and `keys` keys; `deep` keys run a ring around. A band kernel gets causal problems and windows.
@@ -45,6 +46,7 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"no queries", 1, 2, 1, 0, keys + 1, mask},
       {"scale 0", 1, 1, 1, 17, 19, mask, Shape::dense, false, false, false, 0},
       {"far more queries than keys", 1, 1, 1, 4 * keys + 3, keys + 5, mask},
+      {"without dQ", 1, 2, 1, 4 * rows + 3, keys + 5, mask, Shape::dense, false, true, false, 1, 0, false},
       {"one key, whose P is 1", 1, 1, 1, 17, 1, mask, Shape::dense, false, true},
   };
   // Tiles that see nothing, and those that just see one pair.
@@ -97,6 +99,7 @@ cli::Case make_case(const Shape& s, const Spec& spec) {
   p.scale = float(s.scale / std::sqrt(double(dim)));
   p.window = s.window;
   p.has_dlse = s.dlse;
+  p.want_dq = s.dq;
   c.seed = u64(s.seqlen_q * 1000 + s.seqlen_k);
   c.outlier = s.outliers ? 30 : 1;
   c.shift = s.shift;
