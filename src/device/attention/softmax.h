@@ -64,6 +64,32 @@ inline float row_sum(float x) {
   return x + ptx::shuffle_xor(x, 2);
 }
 
+// The largest score of a row in this step, over its four lanes.
+template <i32 M, i32 N, class Scale>
+inline float row_largest(const tile::Accumulator<M, N>& s, i32 m, i32 half, Scale scale) {
+  float x = -ptx::infinity();
+#pragma unroll
+  for (i32 n = 0; n < N; ++n)
+#pragma unroll
+    for (i32 i = 0; i < 2; ++i) x = ptx::maximum(x, scale.scaled(s.x[m][n][2 * half + i]));
+  return row_maximum(x);
+}
+
+// The first references: the true maximum of this step's scores. Output and sums are still 0.
+template <i32 M, i32 N, class Scale>
+inline void begin_reference(RowState<M>& rows, const tile::Accumulator<M, N>& s, Scale scale) {
+  float largest = 0;
+#pragma unroll
+  for (i32 m = 0; m < M; ++m)
+#pragma unroll
+    for (i32 half = 0; half < 2; ++half) {
+      const float reference = row_largest(s, m, half, scale);
+      rows.minus_reference[m][half] = -reference;
+      largest = ptx::maximum(largest, reference < 0 ? -reference : reference);
+    }
+  rows.limit = largest <= fused_reference ? 0 : -1;
+}
+
 // Raises the references to the true maximum of what they were and this step's scores, and brings output and sums to the new reference.
 template <i32 M, i32 N, i32 NO, class Scale>
 inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, const tile::Accumulator<M, N>& s, Scale scale) {
@@ -72,12 +98,7 @@ inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, co
   for (i32 m = 0; m < M; ++m)
 #pragma unroll
     for (i32 half = 0; half < 2; ++half) {
-      float x = -ptx::infinity();
-#pragma unroll
-      for (i32 n = 0; n < N; ++n)
-#pragma unroll
-        for (i32 i = 0; i < 2; ++i) x = ptx::maximum(x, scale.scaled(s.x[m][n][2 * half + i]));
-      const float old = -rows.minus_reference[m][half], raised = ptx::maximum(old, row_maximum(x));
+      const float old = -rows.minus_reference[m][half], raised = ptx::maximum(old, row_largest(s, m, half, scale));
       const float factor = ptx::exp2(ptx::subtract(old, raised == -ptx::infinity() ? 0.f : raised));
       rows.minus_reference[m][half] = -raised;
       largest = ptx::maximum(largest, raised < 0 ? -raised : raised);

@@ -191,7 +191,7 @@ class Forward {
         refill(entry);
         first = ptx::any(!rows.started());
         if (first) [[unlikely]]
-          raise_reference(rows, out, now, scale);
+          begin_reference(rows, now, scale);
       }
       Probabilities probabilities;
       StepSum<M> sum{};
@@ -230,7 +230,12 @@ class Forward {
       bool raise = ptx::any(!rows.started());
 #pragma unroll 1
       for (;;) {
-        if (raise) raise_reference(rows, out, s, scale);
+        if (raise) {
+          if (ptx::any(rows.started()))
+            raise_reference(rows, out, s, scale);
+          else
+            begin_reference(rows, s, scale);
+        }
         exact_probabilities<T>(probabilities, sum, s, rows, scale, raise);
         if (raise || !ptx::any(sum.fails(rows, false))) break;
         raise = true;
