@@ -37,10 +37,9 @@ class List {
   using Tuning = decltype(Config::tuning);
   List(const Spec& spec, const DeviceFacts& card) : spec_(spec), card_(card) {}
   void add(const Tuning& tuning) {
-    if (std::ranges::find(seen_, tuning) != seen_.end()) return;
-    seen_.push_back(tuning);
     const Config config = config_of(spec_, tuning);
-    if (config.valid() && fits(config, tuning.blocks, card_)) valid_.push_back(tuning);
+    ++considered_;
+    if (config.valid() && fits(config, tuning.blocks, card_) && std::ranges::find(valid_, tuning) == valid_.end()) valid_.push_back(tuning);
   }
   template <class Rows>
   void add_tables(Rows rows, Tuning (*suit)(Tuning, bool)) {
@@ -74,12 +73,13 @@ class List {
         if (!same_with_more || !fits(config_of(spec_, tuning), blocks + 1, card_)) add(tuning);
       }
   }
-  Candidates<Tuning> candidates() const { return {valid_, int(seen_.size())}; }
+  Candidates<Tuning> candidates() const { return {valid_, considered_}; }
 
  private:
   const Spec& spec_;
   const DeviceFacts& card_;
-  std::vector<Tuning> seen_, valid_, own_;
+  std::vector<Tuning> valid_, own_;
+  int considered_ = 0;
 };
 
 template <class T>

@@ -15,7 +15,7 @@ template <class Tuning>
 struct Candidates {
   // Made of instructions that the card's target has, and within its shared memory; none twice. Rows of the card's own table come first.
   std::vector<Tuning> valid;
-  int considered = 0;  // different tunings that were looked at
+  int considered = 0;  // tunings that were looked at
 };
 Candidates<ForwardTuning> forward_candidates(const Spec& spec, const DeviceFacts& card, Reach reach);
 Candidates<BackwardTuning> backward_candidates(const Spec& spec, const DeviceFacts& card, Reach reach);

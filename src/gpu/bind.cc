@@ -44,7 +44,7 @@ ForwardParams bind_forward(const Plan& plan, const Pointers& pointers) {
   return params;
 }
 
-MapShape bind_map(const Plan& plan, const Pointers& pointers, Operand operand, i32 keys) {
+MapShape bind_map(const Plan& plan, const Pointers& pointers, Operand operand, i32 rows) {
   const Problem& p = plan.problem;
   const Placed placed = place(plan, pointers, operand);
   MapShape map;
@@ -59,7 +59,7 @@ MapShape bind_map(const Plan& plan, const Pointers& pointers, Operand operand, i
   for (int i = 0; i < 4; ++i) map.sizes[i] = sizes[i];
   // The stride of a dimension of size 1 is never used, but must be legal all the same.
   for (int i = 0; i < 3; ++i) map.strides[i] = u64(sizes[i + 1] > 1 ? strides[i] : placed.dim) * 2;
-  map.box[0] = 64, map.box[1] = u32(keys), map.box[2] = map.box[3] = 1;
+  map.box[0] = 64, map.box[1] = u32(rows), map.box[2] = map.box[3] = 1;
   return map;
 }
 

@@ -11,7 +11,7 @@ struct MapShape {
   bool bf16 = true;
   u64 sizes[4] = {};                         // elements; 1 where the dimension is broadcast
   u64 strides[3] = {};                       // bytes, of all but the innermost; multiples of 16
-  u32 box[4] = {};                           // elements copied at once: 64 x keys x 1 x 1
+  u32 box[4] = {};                           // elements copied at once: 64 x rows x 1 x 1, at most 256 rows
   bool has_batch = false, has_head = false;  // false: broadcast, the coordinate is 0
 };
 
@@ -20,8 +20,8 @@ StridedTensor operand_tensor(const Plan& plan, const Pointers& pointers, Operand
 
 // Everything but the maps themselves, which need the driver; the flags that go with them are set.
 ForwardParams bind_forward(const Plan& plan, const Pointers& pointers);
-// Of the forward's k or v; `keys` is the tile of the config.
-MapShape bind_map(const Plan& plan, const Pointers& pointers, Operand operand, i32 keys);
+// Of q, k, v or dout; a bulk copy takes `rows` rows at once, queries or keys.
+MapShape bind_map(const Plan& plan, const Pointers& pointers, Operand operand, i32 rows);
 // Of preprocess, main and postprocess alike.
 BackwardParams bind_backward(const Plan& plan, const Pointers& pointers);
 // Of one pack_inputs or unpack_outputs launch.

@@ -1,6 +1,6 @@
 #include <algorithm>
+#include "plan/choose.h"
 #include "plan/plan.h"
-#include "plan/tables.h"
 
 namespace speedlight {
 namespace {
@@ -12,6 +12,16 @@ constexpr MaskKind masks[] = {MaskKind::none, MaskKind::band};
 
 void add(std::vector<KernelConfig>& list, const KernelConfig& config) {
   if (std::ranges::find(list, config) == list.end()) list.push_back(config);
+}
+
+// A row for problems that ask for an order may stand before one of the same tile, which then serves the others only.
+bool serves_ordered(const BackwardTuning& tuning, int target, int head_dim, bool masked) {
+  for (const BackwardRow& row : tables_for(target).backward) {
+    if (!row.takes(head_dim, masked, 0, true)) continue;
+    if (row.tuning == tuning) return true;
+    if (row.walk == any_length && tile_of(row.tuning) == tile_of(tuning)) return false;
+  }
+  return false;
 }
 
 template <class T>
@@ -42,7 +52,8 @@ std::vector<KernelConfig> shipped_configs(int target) {
         for (const ForwardTuning& tuning : forward_tunings(target, dim, mask == MaskKind::band)) add(list, ForwardConfig{spec, tuning});
         for (const BackwardTuning& tuning : backward_tunings(target, dim, mask == MaskKind::band)) {
           add(list, backward_config_without_dq(spec, tuning));
-          for (const bool asked : {false, true}) add(list, backward_config(spec, tuning, asked));
+          add(list, backward_config(spec, tuning, false));
+          if (serves_ordered(tuning, target, dim, mask == MaskKind::band)) add(list, backward_config(spec, tuning, true));
           add(list, PostprocessConfig{elements, backward_config_without_dq(spec, tuning).dq_layout()});
         }
       }

@@ -99,6 +99,20 @@ TEST_F(Launch, ForwardThenBackwardIsRight) {
   }
 }
 
+// Roles of the split schedule once waited for one another for ever where no dQ product kept them in step.
+TEST_F(Launch, LongWalksWithoutDq) {
+  Small s(DType::bf16, 128, 1, 1130);
+  s.problem.want_dq = false;
+  s.solve();
+  const Plan forward = s.plan(Pass::forward, card);
+  launch(forward, s.pointers(forward), 0, nullptr);
+  const Plan backward = s.plan(Pass::backward, card);
+  Pointers x = s.pointers(backward);
+  x.dq = nullptr;
+  for (int i = 0; i < 20; ++i) launch(backward, x, 0, nullptr);
+  s.expect_near(*s.dk, s.truth.dk, "dk"), s.expect_near(*s.dv, s.truth.dv, "dv");
+}
+
 TEST_F(Launch, TwinOfAConsumerCardIsRight) {
   const DeviceFacts twin = *find_card("rtx5090");
   if (card.target < 90) GTEST_SKIP() << "sm_120's kernels need sm_90 or newer";

@@ -74,7 +74,7 @@ TEST(ConfigText, RoundTripsEveryShippedConfigAndNamesItsSymbolUniquely) {
 }
 
 TEST(ConfigText, IsWhatCachesAlreadyHold) {
-  // A change here makes every cached kernel and bundle stale: raise the store's schema with it.
+  // A change here makes every cached kernel and bundle stale.
   const Spec spec{.dtype = DType::bf16, .head_dim = 128, .value_dim = 128, .mask = MaskKind::band};
   EXPECT_EQ(to_text(ForwardConfig{spec, {.rows = 256, .keys = 64, .warps = 8, .overlap = true}}),
             "fwd.bf16.d128.band.m256n64w8.s16x3.bulk.overlap.b1");

@@ -4,7 +4,7 @@
 
 namespace speedlight {
 
-// Tiles are row-major with swizzled 16-byte chunks (tile/swizzled_rows.h). After the last query tile everything is free: the epilogue
+// Tiles are row-major with swizzled 16-byte chunks (tile/swizzled.h). After the last query tile everything is free: the epilogue
 // stages dV at `dv` and dK at `dk`, each keys x head_dim in the dtype.
 struct BackwardShared {
   i32 k;           // keys x head_dim
@@ -16,8 +16,8 @@ struct BackwardShared {
   i32 row_stats;   // q_stages x (base-2 LSE of the rows, then dLSE - delta of the rows), fp32
   i32 q_full;      // bulk loads: an mbarrier of 8 bytes for each stage of Q and the rows' statistics, and of dO when it has as many stages;
   i32 dout_full;   // else for each stage of dO
-  i32 turn_words;  // ordered adds: what is known of the turn at a tile, 4 bytes; split: of this tile and of the one before
   i32 handoffs;    // split: mbarriers by which warps hand tiles over, two of each kind (kernels/backward_split.h)
+  i32 turn_words;  // ordered adds: what is known of the turn at a tile, 4 bytes; split: of this tile and of the one before
   i32 dv, dk;      // epilogue
   i32 bytes;       // in all
 };

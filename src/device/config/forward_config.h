@@ -24,8 +24,8 @@ struct ForwardConfig {
   constexpr i32 threads() const { return tuning.warps * 32; }
   constexpr i32 warp_rows() const { return tuning.rows / tuning.warps; }
   constexpr i32 stage_bytes() const { return tuning.keys * (spec.head_dim + spec.value_dim) * 2; }  // K then V
-  // The block's queries come first through the ring, so many rows an entry.
-  constexpr i32 query_rows() const { return smaller<i32>(tuning.rows, 2 * tuning.keys); }
+  // The block's queries come first through the ring, so many rows an entry: as many as K and V of a stage, and as a bulk copy's box may have.
+  constexpr i32 query_rows() const { return smaller<i32>(tuning.rows, smaller<i32>(2 * tuning.keys, 256)); }
   constexpr i32 query_entries() const { return ceil_div<i32>(tuning.rows, query_rows()); }
   // True when the tile divides as the kernel needs; says nothing about what fits a card.
   constexpr bool valid() const {

@@ -1,13 +1,14 @@
-// How tiles of query rows (Q, dO, and the rows' LSE and delta) come to shared memory: by cp.async of many threads, or by bulk copies that one
-// lane issues. Tiles are numbered in the order in which the block walks them, from 0, as they are or modulo 4 (or 2 where nobody needs the phase): tile n lies in stage
-// n % stages, and what waits for it knows its phase.
+// How tiles of query rows (Q, dO, and the rows' LSE and delta) come to shared memory: by cp.async of many threads, or by bulk copies that
+// one lane issues. Tiles are numbered in the order in which the block walks them, from 0, as they are or modulo 4 (or 2 where nobody needs
+// the phase): tile n lies in stage n % stages, and what waits for it knows its phase.
 #pragma once
 #include "kernels/backward_context.h"
 #include "ptx/mbarrier.h"
 
 namespace speedlight::kernels {
 
-// cp.async: all threads load, and commit and wait for groups as they see fit. Bulk: warp `Issuer` loads, and wait_q() and wait_dout() wait; tiles must be waited for one by one, by all threads.
+// cp.async: all threads load, and commit and wait for groups as they see fit. Bulk: warp `Issuer` loads, and wait_q() and wait_dout() wait;
+// tiles must be waited for one by one, by all threads.
 template <BackwardConfig C, i32 Issuer>
 struct RowLoads {
   using G = BackwardGeometry<C>;

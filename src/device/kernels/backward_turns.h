@@ -6,10 +6,11 @@ namespace speedlight::kernels {
 
 // The turn of a block at one query tile, kept by two of its warps; the others hold one that does nothing.
 //
-// Memory order. A tile's counter says how many parts are in. After the adds of a tile, of all warps, comes a barrier of them with one warp, then its fence
-// and one lane's add to the counter: a release of all those adds. Before the adds another warp has read the counter by an acquire, and then met
-// the adding warps at a block barrier. So each part is ordered after the one before it. Each of the two steps costs its warp a way to the L2 and
-// back, which is why it is not one warp that takes both; whole warps take them, so that no lane comes alone to the barriers that follow.
+// Memory order. A tile's counter says how many parts are in. After the adds of a tile all warps that add meet one warp, at a block barrier
+// (single) or by an mbarrier (split: ds_free), and then come its fence and one lane's add to the counter: a release of all those adds. Before
+// the adds another warp has read the counter by an acquire, and the adding warps have met that one, at a block barrier or by ds_full. So each
+// part is ordered after the one before it. Each of the two steps costs its warp a way to the L2 and back, which is why it is not one warp
+// that takes both; whole warps take them, so that no lane comes alone to the barriers that follow.
 template <BackwardConfig C, bool Ordered = C.ordered()>
 class Turn {
  public:

@@ -143,8 +143,8 @@ struct Launch {
   u32 next = 0;            // in `order`
   std::map<const u32*, Flag> flags;
   std::mt19937_64 random;
-  u32 patience =
-      0;  // Warps::random: one less than a power of two, after so many turns on average the warp that goes first gets another priority
+  // Warps::random: one less than a power of two; after so many turns on average the warp that goes first gets another priority.
+  u32 patience = 0;
   Fiber main;
   Thread* current = nullptr;  // null: the scheduler runs
   Counts counts;

@@ -25,7 +25,7 @@ TURN_CALLS = r'(?<![\w.])(?<!void )(?:\w+\.)*(?:pass_on|report|await|await_turn|
 # Hand-overs of the split schedule: which, and the number of the tile.
 HANDOFF_CALLS = re.compile(r'(?<![\w.:])(wait|arrive)\((?:rows_free|ds_full|ds_free|pair\(\)), ([^()]*)\)')
 BOUND = re.compile(r'(seqlen|row_end|key_end|_end\b|\bend\b|entries|rows\b|visible|first_key|\blo\b|\bhi\b|below_|above_|\bkey\b|\blive\b|\bleft\b|\.count|'
-                   r'tiles|\bloader\b|\bunits\b|batch\b|\bend_|_word\b|\bn >=? \d)')
+                   r'tiles|\bthread\b|\bcopies\b|\bunits\b|batch\b|\bend_|_word\b|\bn >=? \d)')
 # The end of a loop that is unrolled: constants are in capitals, or these.
 CONSTANT_EXPRESSION = r'([\s\d/*+(),-]|\b[A-Z]\w*((::|\.)\w+)*(\(\))?|\b(steps|rows_at_once|chunk_rows|copies|lanes|threads|part|k|smaller)\b)*'
 COMPARE = re.compile(r' (<=|>=|<|>) (?![<>])')
