@@ -44,14 +44,21 @@ struct RowState {
   }
 };
 
-// How a raw accumulator becomes a base-2 score. Masked scores are scaled already.
-struct ScaleRaw {
+// How a raw accumulator, element i of fragment (m, n), becomes a base-2 score, and that less a reference.
+struct Scale {
   float scale_log2;
-  float scaled(float s) const { return ptx::multiply(s, scale_log2); }
-  float plus(float s, float minus_reference) const { return ptx::fma(s, scale_log2, minus_reference); }
+  float scaled(float s, i32, i32, i32) const { return ptx::multiply(s, scale_log2); }
+  float plus(float s, float minus_reference, i32, i32, i32) const { return ptx::fma(s, scale_log2, minus_reference); }
 };
-struct AlreadyScaled {
-  float scaled(float s) const { return s; }
+// -inf where the row may not see the key, whatever the accumulator was.
+template <class Pairs>
+struct MaskedScale {
+  Scale scale;
+  const Pairs& pairs;
+  float scaled(float s, i32 m, i32 n, i32 i) const { return pairs.see(m, n, i) ? scale.scaled(s, m, n, i) : -ptx::infinity(); }
+  float plus(float s, float minus_reference, i32 m, i32 n, i32 i) const {
+    return pairs.see(m, n, i) ? scale.plus(s, minus_reference, m, n, i) : -ptx::infinity();
+  }
 };
 
 // The largest of a value over the four lanes that share a row.
@@ -65,19 +72,19 @@ inline float row_sum(float x) {
 }
 
 // The largest score of a row in this step, over its four lanes.
-template <i32 M, i32 N, class Scale>
-inline float row_largest(const tile::Accumulator<M, N>& s, i32 m, i32 half, Scale scale) {
+template <i32 M, i32 N, class How>
+inline float row_largest(const tile::Accumulator<M, N>& s, i32 m, i32 half, How scale) {
   float x = -ptx::infinity();
 #pragma unroll
   for (i32 n = 0; n < N; ++n)
 #pragma unroll
-    for (i32 i = 0; i < 2; ++i) x = ptx::maximum(x, scale.scaled(s.x[m][n][2 * half + i]));
+    for (i32 i = 0; i < 2; ++i) x = ptx::maximum(x, scale.scaled(s.x[m][n][2 * half + i], m, n, 2 * half + i));
   return row_maximum(x);
 }
 
 // The first references: the true maximum of this step's scores. Output and sums are still 0.
-template <i32 M, i32 N, class Scale>
-inline void begin_reference(RowState<M>& rows, const tile::Accumulator<M, N>& s, Scale scale) {
+template <i32 M, i32 N, class How>
+inline void begin_reference(RowState<M>& rows, const tile::Accumulator<M, N>& s, How scale) {
   float largest = 0;
 #pragma unroll
   for (i32 m = 0; m < M; ++m)
@@ -91,8 +98,8 @@ inline void begin_reference(RowState<M>& rows, const tile::Accumulator<M, N>& s,
 }
 
 // Raises the references to the true maximum of what they were and this step's scores, and brings output and sums to the new reference.
-template <i32 M, i32 N, i32 NO, class Scale>
-inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, const tile::Accumulator<M, N>& s, Scale scale) {
+template <i32 M, i32 N, i32 NO, class How>
+inline void raise_reference(RowState<M>& rows, tile::Accumulator<M, NO>& out, const tile::Accumulator<M, N>& s, How scale) {
   float largest = 0;
 #pragma unroll
   for (i32 m = 0; m < M; ++m)
@@ -156,33 +163,33 @@ inline void put_probabilities(tile::Operand<K, M>& p, StepSum<M>& t, i32 m, i32 
 }
 
 // Against the reference as it is; wrong, and then seen in the sum, where that has grown too old.
-template <DType T, i32 M, i32 N, class Scale>
+template <DType T, i32 M, i32 N, class How>
 inline void try_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows, i32 m,
-                              i32 n, Scale scale) {
+                              i32 n, How scale) {
   float difference[4];
 #pragma unroll
-  for (i32 i = 0; i < 4; ++i) difference[i] = scale.plus(s.x[m][n][i], rows.minus_reference[m][i / 2]);
+  for (i32 i = 0; i < 4; ++i) difference[i] = scale.plus(s.x[m][n][i], rows.minus_reference[m][i / 2], m, n, i);
   put_probabilities<T>(p, t, m, n, difference);
 }
 
-// Where differences are rounded as the maximum is. `raised`: after raise_reference with the same scores; then rows that have seen nothing, whose
-// reference is -inf, get P = 0. The safe maximum is local.
-template <DType T, i32 M, i32 N, class Scale>
+// After the reference has been begun or raised with the same scores: differences are rounded as the maximum is. Rows that have seen nothing,
+// whose reference is -inf, get P = 0; the safe maximum is local.
+template <DType T, i32 M, i32 N, class How>
 inline void exact_probabilities(tile::Operand<N / 2, M>& p, StepSum<M>& t, const tile::Accumulator<M, N>& s, const RowState<M>& rows,
-                                Scale scale, bool raised) {
+                                How scale) {
   float reference[M][2];
 #pragma unroll
   for (i32 m = 0; m < M; ++m)
 #pragma unroll
     for (i32 half = 0; half < 2; ++half)
-      reference[m][half] = raised && rows.minus_reference[m][half] == ptx::infinity() ? 0.f : -rows.minus_reference[m][half];
+      reference[m][half] = rows.minus_reference[m][half] == ptx::infinity() ? 0.f : -rows.minus_reference[m][half];
 #pragma unroll
   for (i32 n = 0; n < N; ++n)
 #pragma unroll
     for (i32 m = 0; m < M; ++m) {
       float difference[4];
 #pragma unroll
-      for (i32 i = 0; i < 4; ++i) difference[i] = ptx::subtract(scale.scaled(s.x[m][n][i]), reference[m][i / 2]);
+      for (i32 i = 0; i < 4; ++i) difference[i] = ptx::subtract(scale.scaled(s.x[m][n][i], m, n, i), reference[m][i / 2]);
       put_probabilities<T>(p, t, m, n, difference);
     }
 }

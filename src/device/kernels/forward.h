@@ -56,6 +56,10 @@ class Forward {
   static constexpr i32 M = C.warp_rows() / 16;             // m16 fragments a warp
   static constexpr i32 N = step / 8;                       // n8 fragments of a step's scores
   static constexpr i32 query_entries = C.query_entries();  // the ring's first
+  // The producer of a bulk copy waits for the slowest warp to leave the stage before. With more than two stages there is time to do so in the
+  // middle of this one; beside an overlapped product the code for it costs more than that wins (docs/performance.md, item 31).
+  static constexpr bool refills_late = C.tuning.copy == Copy::bulk && C.tuning.stages > 2 && !C.tuning.overlap;
+  static constexpr i32 refill_step = refills_late ? steps / 2 : 0;
   using Tile = tile::Swizzled<keys, D>;
   using QueryTile = tile::Swizzled<C.query_rows(), D>;
   using Scores = tile::Accumulator<M, N>;
@@ -178,7 +182,7 @@ class Forward {
 
   // A stage all of whose keys all rows of the warp may see.
   void whole_stage(i32 entry, ptx::SharedAddress stage) {
-    const ScaleRaw scale{p.scale_log2};
+    const Scale scale{p.scale_log2};
     bool first = false;
     Scores s[C.tuning.overlap ? 2 : 1];
     if constexpr (C.tuning.overlap) form_scores(s[0], stage);
@@ -187,8 +191,8 @@ class Forward {
       Scores& now = s[C.tuning.overlap ? t % 2 : 0];
       const ptx::SharedAddress at = stage + u32(t * step * 128);
       if constexpr (!C.tuning.overlap) form_scores(now, at);
+      if (t == refill_step) refill(entry);
       if (t == 0) {
-        refill(entry);
         first = ptx::any(!rows.started());
         if (first) [[unlikely]]
           begin_reference(rows, now, scale);
@@ -200,11 +204,9 @@ class Forward {
                     [&](i32 k) { try_some(probabilities, sum, now, k, scale); });
       else
         try_all(probabilities, sum, now, scale);
-      if (ptx::any(sum.suspicious(rows))) [[unlikely]] {
-        if (ptx::any(sum.fails(rows, t == 0 && first)))
-          redo(probabilities, sum, now, scale);
-        else
-          sum.raise_limit(rows);
+      if (fails(sum, t == 0 && first)) [[unlikely]] {
+        raise_reference(rows, out, now, scale);
+        exact_probabilities<T>(probabilities, sum, now, rows, scale);
       }
       accumulate(probabilities, sum, at);
     }
@@ -214,31 +216,30 @@ class Forward {
   void masked_stage(i32 entry, ptx::SharedAddress stage) {
     refill(entry);
     const i32 row = own(row_word), live_rows = smaller(C.warp_rows(), p.shape.seqlen_q - row);
+    const i32 first_key = placed(first_key_word) + entry * keys;
+    const Diagonals visible{placed(lo_word), placed(hi_word)};
 #pragma unroll 1
     for (i32 t = 0; t < steps; ++t) {
-      const i32 key = placed(first_key_word) + entry * keys + t * step;
-      const Diagonals visible{placed(lo_word), placed(hi_word)};
+      const i32 key = first_key + t * step;
       if (!ptx::any(key < p.shape.seqlen_k && live_rows > 0 && visible.touch(key, step, row, live_rows))) continue;
       const ptx::SharedAddress at = stage + u32(t * step * 128);
-      const AlreadyScaled scale;
       Scores s;
       form_scores(s, at);
-      scale_and_mask<C.spec.mask>(s, p.scale_log2, row, key, p.shape.seqlen_k, visible, lane_index());
+      const VisiblePairs<C.spec.mask, M, N> pairs(row, key, p.shape.seqlen_k, visible, lane_index());
+      const MaskedScale scale{Scale{p.scale_log2}, pairs};
       Probabilities probabilities;
       StepSum<M> sum{};
-      // The reference as it is, where there is one; if that fails, once more with the true maximum. A loop, so that the code is there once.
-      bool raise = ptx::any(!rows.started());
-#pragma unroll 1
-      for (;;) {
-        if (raise) {
-          if (ptx::any(rows.started()))
-            raise_reference(rows, out, s, scale);
-          else
-            begin_reference(rows, s, scale);
-        }
-        exact_probabilities<T>(probabilities, sum, s, rows, scale, raise);
-        if (raise || !ptx::any(sum.fails(rows, false))) break;
-        raise = true;
+      bool again = ptx::any(!rows.started());
+      if (!again) {
+        try_all(probabilities, sum, s, scale);
+        again = fails(sum, false);
+      }
+      if (again) {
+        if (ptx::any(rows.started()))
+          raise_reference(rows, out, s, scale);
+        else
+          begin_reference(rows, s, scale);
+        exact_probabilities<T>(probabilities, sum, s, rows, scale);
       }
       accumulate(probabilities, sum, at);
     }
@@ -257,24 +258,27 @@ class Forward {
     s.clear();
     tile::multiply_transposed<T, Tile>(s, queries, at + tile::lane_offset<tile::Walk::across>(lane_index()), between);
   }
-  template <class Scale>
-  void try_all(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
+  template <class How>
+  void try_all(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, How scale) {
 #pragma unroll
     for (i32 n = 0; n < N; ++n)
 #pragma unroll
       for (i32 m = 0; m < M; ++m) try_probabilities<T>(probabilities, sum, s, rows, m, n, scale);
   }
   // The part of try_all that is issued beside the k-th sixteenth of the next step's product.
-  template <class Scale>
-  void try_some(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, i32 k, Scale scale) {
+  template <class How>
+  void try_some(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, i32 k, How scale) {
     constexpr i32 part = ceil_div(M * N, D / 16);
 #pragma unroll
     for (i32 i = k * part; i < smaller((k + 1) * part, M * N); ++i) try_probabilities<T>(probabilities, sum, s, rows, i % M, i / M, scale);
   }
-  template <class Scale>
-  void redo(Probabilities& probabilities, StepSum<M>& sum, const Scores& s, Scale scale) {
-    raise_reference(rows, out, s, scale);
-    exact_probabilities<T>(probabilities, sum, s, rows, scale, true);
+  // What was tried has to be done once more, with the true maximum. `first`: the reference is this step's maximum.
+  bool fails(const StepSum<M>& sum, bool first) {
+    if (!ptx::any(sum.suspicious(rows))) [[likely]]
+      return false;
+    if (ptx::any(sum.fails(rows, first))) return true;
+    sum.raise_limit(rows);
+    return false;
   }
   void accumulate(const Probabilities& probabilities, const StepSum<M>& sum, ptx::SharedAddress at) {
 #pragma unroll
