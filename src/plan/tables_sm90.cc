@@ -1,5 +1,5 @@
 // Rows for sm_90, measured on an H200 (TFLOP/s of the whole pass, bf16, 32K tokens, width 2048, a pause after each block of launches;
-// docs/performance.md): forward by bench, backward by tune --exhaustive.
+// docs/performance.md) by tune --exhaustive.
 #include "plan/tables.h"
 
 namespace speedlight::plan {
@@ -9,30 +9,33 @@ namespace {
 constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::none, 1024,
      {.rows = 128, .keys = 128, .warps = 4, .step = 16, .stages = 2, .copy = Copy::bulk, .overlap = true, .blocks = 3},
-     "three blocks an SM hide each other's start and end: measured 351 at S512 (two blocks with 32-key steps 341), 403 at S2048 (405)"},
+     "three blocks an SM hide each other's start and end: measured 355 at S512 (two blocks with 32-key steps 347)"},
     {64, MaskUse::band, 512,
      {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true, .blocks = 3},
-     "16 warps an SM, each of 16 rows, hide the diagonal's short steps: measured 235 at S512 (128-row tiles 225 to 231)"},
+     "16 warps an SM, each of 16 rows, hide the diagonal's short steps: measured 239 at S512 (128-row tiles 223 to 231)"},
+    {64, MaskUse::band, 1536,
+     {.rows = 128, .keys = 128, .warps = 8, .step = 32, .stages = 2, .copy = Copy::bulk, .overlap = true, .blocks = 2},
+     "16 warps an SM, each of 16 rows, hide the diagonal's short steps: measured 345 at S2048 (8 warps of 32 rows 338)"},
     {64, MaskUse::any, any_length,
      {.rows = 128, .keys = 128, .warps = 4, .step = 32, .stages = 2, .copy = Copy::bulk, .overlap = true, .blocks = 2},
-     "two blocks an SM hide each other's start and end, 128-key stages halve the waits: measured 405, 424 at S2048, S8192, causal 337, 411 "
-     "(256-row tile 392, 418, 323, 400)"},
+     "two blocks an SM hide each other's start and end, 128-key stages halve the waits: measured 413, 431 at S2048, S8192, causal 415 at S8192 "
+     "(256-row tile 397, 423, 409)"},
     {64, MaskUse::any, any_length,
      {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true, .blocks = 3},
      "small tiles fill the card when there are few rows"},
     {128, MaskUse::band, 384,
      {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 2, .copy = Copy::bulk, .blocks = 3},
-     "12 warps an SM, each of 16 rows, hide the diagonal's short steps: measured 271 at S512 (128-row tiles 216 to 226, 256-row tile 235)"},
+     "12 warps an SM, each of 16 rows, hide the diagonal's short steps: measured 274 at S512 (by bench 271, 128-row tile 226, 256-row tile 235)"},
     {128, MaskUse::none, 640,
      {.rows = 128, .keys = 64, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
-     "two blocks an SM hide each other's start and end: measured 368 at S512 (256-row tile 359)"},
+     "two blocks an SM hide each other's start and end: measured 370 at S512 (64-row tile 368, 256-row tiles 361)"},
     {128, MaskUse::band, 0,
      {.rows = 128, .keys = 64, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
      "a middle tile, where the large one would leave SMs idle"},
     {128, MaskUse::any, any_length,
      {.rows = 256, .keys = 128, .warps = 8, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 1},
-     "256 rows share each key load, and 128-key stages, for which only this card has room, halve the waits: measured 440, 464 at S2048, "
-     "S8192, causal 372, 455 (64-key stages 424, 448, causal 367, 444; 128-row tile 418, 434, 361, 424)"},
+     "256 rows share each key load, and 128-key stages, for which only this card has room, halve the waits: measured 440, 465 at S2048, "
+     "S8192, causal 374, 456 (64-key stages 429, 453, causal 442 at S8192; 128-row tile 425, 443, 372, 437)"},
     {128, MaskUse::any, any_length,
      {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
      "small tiles fill the card when there are few rows"},
