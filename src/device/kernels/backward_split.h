@@ -146,7 +146,7 @@ class SplitBackward {
       else if (!at_.warp_sees_nothing(walk.tile))
         score_gradients<G::masked>(walk, n, v, dk, meanwhile, written);
       else
-        meanwhile(), written();
+        meanwhile(), wait(pair(), n), written();  // each arrival is waited for
       arrive(rows_free, n);
       added = behind, behind = walk;
       walk = ahead;
