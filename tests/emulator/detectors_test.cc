@@ -262,6 +262,11 @@ TEST(Detectors, mbarriers) {
     ptx::sync_block();
     ptx::mbarrier_arrive_expect(at(0), 16);
   });
+  expect_fault("nobody waited for the phase before", 1, 32, [] {
+    if (ptx::thread_index() == 0) ptx::mbarrier_init(at(0), 1);
+    ptx::sync_block();
+    if (ptx::thread_index() == 0) ptx::mbarrier_arrive(at(0)), ptx::mbarrier_arrive(at(0));
+  });
   expect_fault("deadlock", 1, 32, [] {
     if (ptx::thread_index() == 0) ptx::mbarrier_init(at(0), 33);
     ptx::sync_block();

@@ -110,6 +110,8 @@ class SplitBackward {
           add_dq<G::masked>(behind, n - 1);
         }
       }
+      // Without dQ the roles keep within two tiles of one another all the same.
+      if (n > 0 && at_.params.dq_accumulator == nullptr) wait(ds_full, n - 1);
       if (n > 0) arrive(ds_free, n - 1);
       arrive(rows_free, n);
       plain_behind = plain;
@@ -133,8 +135,7 @@ class SplitBackward {
       // While P may be on its way.
       const auto meanwhile = [&] {
         refill(ahead, n + 1);
-        // Without dQ the score warps wait for no dS and may be two phases on: nobody is to wait for them, and there is nothing to hand on.
-        if (n >= 2 && at_.params.dq_accumulator != nullptr) wait(ds_free, n - 2);
+        if (n >= 2) wait(ds_free, n - 2);
         turn.pass_on(added, n >= 2);
       };
       const auto written = [&] {

@@ -96,6 +96,7 @@ struct MBarrier {
   i64 pending = 0;      // arrivals still missing in this phase
   i64 transaction = 0;  // bytes expected less bytes landed
   u64 phase = 0;        // phases completed
+  bool waited = true;   // somebody has waited for the last one of them
   i32 component = 0;    // of the clocks: the bulk copies that it counts
   u32 landed = 0;       // that component's time
   Epoch init;

@@ -24,7 +24,7 @@ HANDOFFS = [
      (S, SCORES_LEAVE_ROWS, SKIPPED, '')),
     ('rows free before the dK product', (S, 'G::PairWriter::write(pairs, m, k16, ds.x[k16][m]);\n      }', '', ' if (ON) arrive(rows_free, number);'),
      (S, GRADIENTS_LEAVE_ROWS, SKIPPED, '')),
-    ('a turn handed on before dS is free', (S, 'if (n >= 2 && at_.params.dq_accumulator != nullptr) wait(ds_free, n - 2);', 'if (ON) turn.pass_on(added, n >= 2); ', ' if (!ON) ')),
+    ('a turn handed on before dS is free', (S, 'if (n >= 2) wait(ds_free, n - 2);', 'if (ON) turn.pass_on(added, n >= 2); ', ' if (!ON) ')),
     ('the last turn handed on before all is added',
      (S, 'ptx::sync_block();  // all of the shared memory is free',
       'if (ON && G::ordered && !score_role() && hands_on_last() && !last.done()) at_.hand_on(last); ', ''),
