@@ -10,23 +10,22 @@ constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, 1280,
      {.rows = 128, .keys = 64, .warps = 4, .step = 16, .stages = 2, .copy = Copy::bulk, .overlap = true, .blocks = 3},
      "by count bound by mma; three blocks an SM hide each other's start, diagonal and end: within 0.5 % of two blocks with 32-key steps by the model, "
-     "and on an H200 within these limits 319 at S512, causal 202, 319 at S512, S2048 (two blocks 287 to 313, 182, 299)"},
+     "and on an H200 within these limits 337 at S512, causal 226, 339 at S512, S2048 (256-row tile 309, 188, 326)"},
     {64, MaskUse::any, any_length,
      {.rows = 256, .keys = 128, .warps = 8, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true,
       .blocks = 1},
-     "by count bound by mma; 128-key stages halve the waits (on an H200 within these limits 414 at S8192, 128-row tile 400)"},
+     "by count bound by mma; 128-key stages halve the waits (on an H200 within these limits 412 at S8192, 128-row tile 404)"},
     {64, MaskUse::any, any_length,
      {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true,
       .blocks = 2},
      "small tiles fill the card when there are few rows"},
     {128, MaskUse::any, 768,
      {.rows = 128, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
-     "by count bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 340 at S512, "
-     "256-row tile 324)"},
+     "by count bound by mma; two blocks an SM hide each other's start and end (on an H200 within these limits 347 at S512, causal "
+     "246, 256-row tile 352, 228)"},
     {128, MaskUse::any, any_length,
      {.rows = 256, .keys = 64, .warps = 8, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 1},
-     "by count bound by mma; 256 rows share each key load. Spills up to 56 bytes; on an H200 within these limits the 128-row tile, which "
-     "spills 24, is slower (S8192: 401 against 441)"},
+     "by count bound by mma; 256 rows share each key load (on an H200 within these limits 449 at S8192, 128-row tile 422)"},
     {128, MaskUse::any, any_length,
      {.rows = 64, .keys = 32, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
      "small tiles fill the card when there are few rows"},

@@ -122,18 +122,17 @@ bool reaches(const Flow& flow, int from, int to) {
   return false;
 }
 
-// Whether a loop lies on the ways from `from` on that do not pass `until`. Code that redoes a step holds none; work that a vote lets in does.
-bool holds_loop(const Flow& flow, int from, int until) {
+// Whether an HMMA lies on the ways from `from` on that do not pass `until`. Code that redoes a step holds none; work that a vote lets in does.
+bool holds_mma(const Flow& flow, int from, int until) {
   std::vector<char> seen(flow.blocks.size());
   std::vector<int> todo{from};
   while (!todo.empty()) {
     const int b = todo.back();
     todo.pop_back();
     if (b == until || seen[size_t(b)]++) continue;
-    for (int next : flow.blocks[size_t(b)].next) {
-      if (flow.is_back(b, next) && seen[size_t(next)]) return true;
+    if (flow.blocks[size_t(b)].counts.mma > 0) return true;
+    for (int next : flow.blocks[size_t(b)].next)
       if (!flow.is_back(b, next)) todo.push_back(next);
-    }
   }
   return false;
 }
@@ -198,12 +197,14 @@ Flow make_flow(const std::vector<Instruction>& code) {
   std::vector<int> votes;
   link_blocks(code, flow.blocks, votes);
   find_dominators(flow);
+  // The last votes first: where an earlier one chooses between a step's ways, the later ones have left no redo behind the common way.
+  std::ranges::reverse(votes);
   for (int b : votes) {
     auto& next = flow.blocks[size_t(b)].next;
     if (flow.is_back(b, next[0]) || flow.is_back(b, next[1]) || flow.dominator[size_t(b)] < 0) continue;
-    if (reaches(flow, next[0], next[1]) && !holds_loop(flow, next[0], next[1]))
+    if (reaches(flow, next[0], next[1]) && !holds_mma(flow, next[0], next[1]))
       next.erase(next.begin());
-    else if (reaches(flow, next[1], next[0]) && !holds_loop(flow, next[1], next[0]))
+    else if (reaches(flow, next[1], next[0]) && !holds_mma(flow, next[1], next[0]))
       next.pop_back();
   }
   find_dominators(flow);

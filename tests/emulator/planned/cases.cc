@@ -40,6 +40,8 @@ std::vector<Shape> shapes(i64 rows, i64 keys, i64 deep, bool band) {
       {"logits far below 0", 1, 1, 1, rows - 3, 2 * keys - 1, mask, Shape::dense, false, false, false, 1, -100},
       {"window over a tail, far below 0", 1, 1, 1, 40, 2 * keys - 1, band ? Window{keys + 50, 90} : Window{}, Shape::dense, false, true,
        false, 1, -100},
+      {"rows of a warp begin in different steps, far below 0", 1, 1, 1, 45, 50, band ? Window{2, 0} : Window{}, Shape::dense, false, true,
+       false, 1, -100},
       {"misaligned", 2, 2, 1, 33, keys + 1, mask, Shape::misaligned, false, true, true},
       {"broadcast, negative scale", 2, 2, 2, 40, keys - 1, mask, Shape::broadcast, false, false, false, -0.5f},
       {"no keys", 1, 1, 1, 5, 0, mask},
