@@ -19,7 +19,7 @@ constexpr ForwardRow forward_rows[] = {
     {64, MaskUse::any, any_length,
      {.rows = 128, .keys = 128, .warps = 4, .step = 32, .stages = 2, .copy = Copy::bulk, .overlap = true, .blocks = 2},
      "two blocks an SM hide each other's start and end, 128-key stages halve the waits: measured 413, 431 at S2048, S8192, causal 415 at S8192 "
-     "(256-row tile 397, 423, 409)"},
+     "(256-row tiles 401, 428, 410)"},
     {64, MaskUse::any, any_length,
      {.rows = 64, .keys = 64, .warps = 4, .step = 32, .stages = 3, .copy = Copy::bulk, .overlap = true, .blocks = 3},
      "small tiles fill the card when there are few rows"},
@@ -28,7 +28,7 @@ constexpr ForwardRow forward_rows[] = {
      "12 warps an SM, each of 16 rows, hide the diagonal's short steps: measured 274 at S512 (by bench 271, 128-row tile 226, 256-row tile 235)"},
     {128, MaskUse::none, 640,
      {.rows = 128, .keys = 64, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
-     "two blocks an SM hide each other's start and end: measured 370 at S512 (64-row tile 368, 256-row tiles 361)"},
+     "two blocks an SM hide each other's start and end: measured 370 at S512 (64-row tile 368, 256-row tile 360)"},
     {128, MaskUse::band, 0,
      {.rows = 128, .keys = 64, .warps = 4, .step = 16, .stages = 3, .copy = Copy::bulk, .blocks = 2},
      "a middle tile, where the large one would leave SMs idle"},

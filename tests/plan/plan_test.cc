@@ -169,19 +169,28 @@ TEST(Plan, KnowsACardByItsFactsAlone) {
 }
 
 TEST(Plan, EveryKnownCardRunsItsPlans) {
-  for (const DeviceFacts& card : known_cards())
-    for (const i64 dim : {64, 128})
-      for (const i64 seqlen : {1, 100, 512, 4096})
-        for (const Window window : {Window{}, causal, Window{100, 0}}) {
-          Problem p = dense(2, 8, 2, seqlen, seqlen, dim, DType::fp16);
-          p.window = window;
-          for (const Plan& plan : {plan_forward(p, card), plan_backward(p, card)})
-            for (const PlannedLaunch& launch : plan.launches) {
-              EXPECT_TRUE(runs_on(launch.config, card.target)) << to_text(launch.config) << " on " << card.name;
-              const auto shipped = shipped_configs(card.target);
-              EXPECT_NE(std::ranges::find(shipped, launch.config), shipped.end()) << to_text(launch.config) << " does not ship";
-            }
-        }
+  for (const DeviceFacts& card : known_cards()) {
+    const auto shipped = shipped_configs(card.target);
+    const auto check = [&](const Plan& plan) {
+      for (const PlannedLaunch& launch : plan.launches) {
+        EXPECT_TRUE(runs_on(launch.config, card.target)) << to_text(launch.config) << " on " << card.name;
+        EXPECT_NE(std::ranges::find(shipped, launch.config), shipped.end()) << to_text(launch.config) << " does not ship";
+      }
+    };
+    for (const i64 batch : {2, 64})  // small tiles, and large ones
+      for (const i64 dim : {64, 128})
+        for (const i64 seqlen : {1, 100, 160, 512, 4096})
+          for (const Window window : {Window{}, causal, Window{100, 0}}) {
+            Problem p = dense(batch, 8, 2, seqlen, seqlen, dim, DType::fp16);
+            p.window = window;
+            check(plan_forward(p, card));
+            for (const Determinism determinism : {Determinism::none, Determinism::run_to_run, Determinism::batch_invariant})
+              for (const bool want_dq : {true, false}) {
+                p.determinism = determinism, p.want_dq = want_dq;
+                check(plan_backward(p, card));
+              }
+          }
+  }
 }
 
 // Of the architectures that no machine code ships for: the driver makes their code from PTX of sm_80, so nothing newer is planned.

@@ -272,7 +272,8 @@ class Forward {
 #pragma unroll
     for (i32 i = k * part; i < smaller((k + 1) * part, M * N); ++i) try_probabilities<T>(probabilities, sum, s, rows, i % M, i / M, scale);
   }
-  // What was tried has to be done once more, with the true maximum. `first`: the reference is this step's maximum.
+  // What was tried has to be done once more, with the true maximum; where it only came upon the limit, that is raised. `first`: the reference is
+  // this step's maximum.
   bool fails(const StepSum<M>& sum, bool first) {
     if (!ptx::any(sum.suspicious(rows))) [[likely]]
       return false;
